@@ -1,0 +1,1 @@
+"""Accounts: who may do what (spec 13)."""

@@ -1,0 +1,84 @@
+"""Account, token, tenant, and the actor that every service call takes (spec 13, 25)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A person or a service; ``name`` is the immutable login name and the id by which the engine knows it."""
+
+    id: str
+    tenant_id: str | None = None
+    name: str
+    display_name: str = ""
+    email: str | None = None
+    password_hash: str | None = None
+    language: str | None = None
+    theme: str | None = None
+    department: str | None = None
+    disabled: bool = False
+    created_at: datetime
+    last_seen_at: datetime | None = None
+    roles: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The name shown to people."""
+        return self.display_name or self.name
+
+
+class Token(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An API token: only its hash is stored; ``prefix`` helps a person to recognise it."""
+
+    id: str
+    account_id: str
+    name: str
+    prefix: str
+    token_hash: str
+    created_at: datetime
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+class Tenant(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A partition beside the platform."""
+
+    id: str
+    name: str
+    enabled: bool = True
+    database_url: str | None = None
+    created_at: datetime
+
+
+class Actor(msgspec.Struct, frozen=True, kw_only=True):
+    """Who calls: every service method's first argument. ``partition`` None is the platform.
+
+    ``principals`` are what an assignee key may be for it: the login name, ``role:…`` of each role,
+    ``department:…``. ``request_id`` goes to the audit trail and the log.
+    """
+
+    account_id: str
+    name: str
+    display_name: str
+    partition: str | None = None
+    roles: tuple[str, ...] = ()
+    permissions: frozenset[str] = frozenset()
+    department: str | None = None
+    language: str = "en"
+    theme: str | None = None
+    request_id: str | None = None
+
+    @property
+    def principals(self) -> tuple[str, ...]:
+        """The login name first, then the groups."""
+        groups = [f"role:{role}" for role in self.roles]
+        if self.department:
+            groups.append(f"department:{self.department}")
+        return (self.name, *groups)
+
+    def may(self, permission: str) -> bool:
+        """Whether one of the actor's roles bundles the permission."""
+        return permission in self.permissions

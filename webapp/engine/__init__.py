@@ -1,0 +1,1 @@
+"""The workflow engine: pure, without framework, input or output (see README.md beside this file)."""

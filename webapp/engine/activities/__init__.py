@@ -1,0 +1,1 @@
+"""What an activity is: its contract, its registry, definitions compiled for running."""

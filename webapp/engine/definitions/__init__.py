@@ -1,0 +1,1 @@
+"""Definitions: what is drawn and published."""

@@ -1,0 +1,1 @@
+"""Running instances: what a wave reads and changes."""
