@@ -1,0 +1,54 @@
+"""A person at a browser: signs in, walks through pages, and writes down what the browser complains about."""
+
+from __future__ import annotations
+
+import json
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
+
+_WATCH_POLICY = """
+document.addEventListener('securitypolicyviolation', (event) => {
+  console.error('content policy: ' + event.violatedDirective + ' ' + event.blockedURI);
+});
+"""
+
+AXE_OPTIONS = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
+
+
+class Visitor:
+    """One browser context with one page."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.context = context
+        self.complaints: list[str] = []
+        self.expected_statuses: set[int] = set()
+        context.add_init_script(_WATCH_POLICY)
+        self.page: Page = context.new_page()
+        self.page.set_default_timeout(15_000)
+        self.page.on("console", self._note_console)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"page error at {self.page.url}: {error}"))
+
+    def sign_in(self, account: str) -> None:
+        """Sign in with a demo account, whose password is its name."""
+        self.page.goto("/sign-in")
+        self.page.locator("input[name=name]").fill(account)
+        self.page.locator("input[name=password]").fill(account)
+        self.page.locator("form button[type=submit]").first.click()
+        expect(self.page).not_to_have_url("**/sign-in**")
+
+    def check_accessibility(self) -> None:
+        """Fail when axe finds anything on the page as it is now."""
+        results = Axe().run(self.page, options=AXE_OPTIONS)
+        findings = [
+            f"{finding['id']}: {finding['help']}: {json.dumps([node['target'] for node in finding['nodes'][:5]])}"
+            for finding in results.response["violations"]
+        ]
+        assert not findings, f"axe on {self.page.url}:\n" + "\n".join(findings)
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        if message.type != "error":
+            return
+        if any(f"status of {status}" in message.text for status in self.expected_statuses):
+            return
+        self.complaints.append(f"console at {self.page.url}: {message.text} ({message.location.get('url', '')})")
