@@ -1,0 +1,67 @@
+/** What differs between two documents, by the names people know: for the view of two conflicting drafts. */
+import { type DefinitionDoc, keysOf, nodeName } from './definition';
+import { type JsonObject, type JsonValue, sameJson } from './json';
+
+export interface Difference {
+  readonly kind: 'node' | 'transition' | 'variable' | 'setting';
+  readonly name: string;
+  /** As seen from `mine`: only there, only in `theirs`, or different in both. */
+  readonly how: 'mine' | 'theirs' | 'both';
+}
+
+const SETTINGS = ['displayName', 'description', 'category', 'timeout', 'timeoutAction', 'startForm'];
+const PLACES = new Set(['x', 'y', 'waypoints']);
+
+function withoutPlaces(item: JsonObject): JsonObject {
+  const kept = Object.entries(item).filter(([name, value]) => !PLACES.has(name) && value !== null);
+  return Object.fromEntries(kept);
+}
+
+function byKey(keys: readonly string[], items: readonly JsonObject[]): ReadonlyMap<string, JsonObject> {
+  return new Map(keys.map((key, i) => [key, items[i] as JsonObject]));
+}
+
+function lists(
+  kind: Difference['kind'],
+  mine: ReadonlyMap<string, JsonObject>,
+  theirs: ReadonlyMap<string, JsonObject>,
+  name: (item: JsonObject, key: string) => string,
+): readonly Difference[] {
+  const out: Difference[] = [];
+  for (const [key, item] of mine) {
+    const other = theirs.get(key);
+    if (!other) out.push({ kind, name: name(item, key), how: 'mine' });
+    else if (!sameJson(withoutPlaces(item), withoutPlaces(other)))
+      out.push({ kind, name: name(item, key), how: 'both' });
+  }
+  for (const [key, item] of theirs) if (!mine.has(key)) out.push({ kind, name: name(item, key), how: 'theirs' });
+  return out;
+}
+
+/** Differences in content; places on the canvas don't count. */
+export function compare(mine: DefinitionDoc, theirs: DefinitionDoc): readonly Difference[] {
+  const transitionName = (item: JsonObject): string =>
+    `${item.sourceNodeId as string} → ${item.targetNodeId as string}`;
+  const names = (doc: DefinitionDoc) => doc.variables.map(({ name }) => name);
+  const value = (doc: DefinitionDoc, field: string): JsonValue | undefined => doc[field] ?? undefined;
+  return [
+    ...SETTINGS.filter((field) => !sameJson(value(mine, field), value(theirs, field))).map(
+      (field): Difference => ({ kind: 'setting', name: field, how: 'both' }),
+    ),
+    ...lists('node', byKey(keysOf(mine.nodes), mine.nodes), byKey(keysOf(theirs.nodes), theirs.nodes), (item) =>
+      nodeName(item as unknown as DefinitionDoc['nodes'][number]),
+    ),
+    ...lists(
+      'transition',
+      byKey(keysOf(mine.transitions), mine.transitions),
+      byKey(keysOf(theirs.transitions), theirs.transitions),
+      transitionName,
+    ),
+    ...lists(
+      'variable',
+      byKey(names(mine), mine.variables),
+      byKey(names(theirs), theirs.variables),
+      (_item, key) => key,
+    ),
+  ];
+}
