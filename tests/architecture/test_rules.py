@@ -29,6 +29,11 @@ PURE = (
 
 MOST_LINES = 500
 SAYS_NOTHING = {"utils", "util", "helpers", "helper", "common", "base", "manager", "managers", "misc"}
+SUPPRESSION = re.compile(
+    r"#\s*(noqa|type:\s*ignore)"
+    r"(?P<code>:\s*[A-Z]+[0-9]+(,\s*[A-Z]+[0-9]+)*|\[[a-z, -]+\])?"
+    r"(?P<reason>\s+(#|-)\s*\S.*)?"
+)
 CLOCK_HOMES = {"webapp/engine/clock.py", "webapp/app.py"}
 CLOCK_CALLS = {
     ("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today"), ("time", "time"),
@@ -143,11 +148,29 @@ def test_every_module_begins_with_what_it_is_for() -> None:
 
 def test_every_suppression_gives_its_reason() -> None:
     """``# noqa: X  # why`` and ``# type: ignore[x]  # why``, on one line, never without a code."""
-    suppression = re.compile(r"#\s*(noqa|type:\s*ignore)(?P<code>[:\[][\w\s,:\]-]*)?(?P<reason>\s+#\s*\S.*)?")
     bare = []
     for path in python_files():
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            match = suppression.search(line)
+            match = SUPPRESSION.search(line)
             if match and not (match["code"] and match["reason"]):
                 bare.append(f"{named(path)}:{number}")
     assert bare == []
+
+
+@pytest.mark.parametrize(
+    ("line", "complete"),
+    [
+        ("x = 1  # noqa: S105  # public", True),
+        ("x = 1  # noqa: S105, E501 - public", True),
+        ("x = 1  # type: ignore[arg-type, misc]  # why", True),
+        ("x = 1  # noqa", False),
+        ("x = 1  # noqa: S105", False),
+        ("x = 1  # type: ignore", False),
+        ("x = 1  # type: ignore  # why", False),
+        ("x = 1  # type: ignore[misc]", False),
+    ],
+)
+def test_the_suppression_rule_wants_code_and_reason(line: str, complete: bool) -> None:
+    match = SUPPRESSION.search(line)
+    assert match is not None
+    assert bool(match["code"] and match["reason"]) is complete
