@@ -99,6 +99,18 @@ export function transitionKeys(doc: DefinitionDoc, nodeId: string, end: 'source'
   return doc.transitions.flatMap((transition, i) => (transition[field] === nodeId ? [keys[i] as string] : []));
 }
 
+/**
+ * Nodes and transitions share one space of names on the canvas; an arrow, which no id may hold, sets transitions apart.
+ */
+export function transitionElement(key: string): string {
+  return `→${key}`;
+}
+
+/** The transition's key when the element is one. */
+export function transitionKeyOf(element: string): string | undefined {
+  return element.startsWith('→') ? element.slice(1) : undefined;
+}
+
 /** The first id made of a stem and a number that nothing in the list uses. */
 export function freeId(list: readonly { readonly id: string }[], stem: string, numbered = false): string {
   const taken = new Set(list.map(({ id }) => id));

@@ -80,8 +80,8 @@ export function subtitle(node: NodeDoc, activities: Activities, words: Words): s
 }
 
 /** Fits the node: 172 wide, 50 taken by bar and tile. */
-export const TITLE_UNITS = 16;
-export const SUBTITLE_UNITS = 20;
+export const TITLE_UNITS = 15;
+export const SUBTITLE_UNITS = 18;
 const LABEL_UNITS = 24;
 
 const OUTCOME_IS = /^\s*outcome\s*==\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*$/;
@@ -118,7 +118,7 @@ export function nodeSentence(doc: DefinitionDoc, key: string, activities: Activi
   const parts = [nodeName(found.node), activities.look(found.node.activityType).title];
   const detail = subtitle(found.node, activities, words);
   if (detail && detail !== parts[1]) parts.push(detail);
-  const next = [...scene.edges.values()].filter((edge) => edge.source === key);
+  const next = scene.outgoing.get(key) ?? [];
   const leads = next.map((edge) => {
     const to = nodeName((scene.nodes.get(edge.target) as { node: NodeDoc }).node);
     const label = transitionLabel(edge.transition, words);

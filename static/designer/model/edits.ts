@@ -7,6 +7,7 @@ import {
   type NodeDoc,
   nodeOf,
   type TransitionDoc,
+  transitionKeyOf,
   transitionKeys,
   transitionOf,
   type VariableDoc,
@@ -133,15 +134,18 @@ export function setLine(doc: DefinitionDoc, key: string, points: readonly Point[
   return [...keepPlaces(doc), ...replaceTransition(doc, key, { waypoints: writeBends(bends) })];
 }
 
-/** Takes nodes away with every transition at them, and transitions by themselves. */
-export function remove(doc: DefinitionDoc, keys: readonly string[]): Op[] {
-  const nodes = keys.filter((key) => nodeOf(doc, key));
-  const transitions = new Set(keys.filter((key) => transitionOf(doc, key)));
+/** Takes elements of the canvas away: nodes with every transition at them, and transitions by themselves. */
+export function remove(doc: DefinitionDoc, elements: readonly string[]): Op[] {
+  const nodes = elements.filter((element) => nodeOf(doc, element));
+  const transitions = new Set(elements.flatMap((element) => transitionKeyOf(element) ?? []));
   for (const edge of sceneOf(doc).edges.values()) {
     if (nodes.includes(edge.source) || nodes.includes(edge.target)) transitions.add(edge.key);
   }
   const down = (list: DefinitionDoc['nodes'] | DefinitionDoc['transitions'], wanted: Iterable<string>) =>
-    [...wanted].map((key) => indexOfKey(list, key)).sort((a, b) => b - a);
+    [...wanted]
+      .map((key) => indexOfKey(list, key))
+      .filter((index) => index >= 0)
+      .sort((a, b) => b - a);
   return [
     ...down(doc.transitions, transitions).map((index): Op => ({ op: 'remove', list: 'transitions', index })),
     ...down(doc.nodes, nodes).map((index): Op => ({ op: 'remove', list: 'nodes', index })),

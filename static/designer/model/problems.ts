@@ -1,5 +1,5 @@
 /** Problems as the server names them, brought to what they are about: a node or transition, and a field of it. */
-import { type DefinitionDoc, indexOfKey, keysOf } from './definition';
+import { type DefinitionDoc, indexOfKey, keysOf, transitionElement } from './definition';
 import { isList, isObject, type JsonObject, type JsonValue, toPixels } from './json';
 
 export interface Problem {
@@ -11,7 +11,7 @@ export interface Problem {
 }
 
 export type ProblemTarget =
-  | { readonly kind: 'node' | 'transition'; readonly elementKey: string; readonly field: readonly string[] }
+  | { readonly kind: 'node' | 'transition'; readonly element: string; readonly field: readonly string[] }
   | { readonly kind: 'variable'; readonly index: number; readonly field: readonly string[] }
   | { readonly kind: 'definition'; readonly field: readonly string[] };
 
@@ -32,7 +32,7 @@ function elementTarget(
   field: readonly string[],
 ): ProblemTarget {
   return key !== undefined && indexOfKey(list, key) >= 0
-    ? { kind, elementKey: key, field }
+    ? { kind, element: kind === 'node' ? key : transitionElement(key), field }
     : { kind: 'definition', field };
 }
 
@@ -86,7 +86,7 @@ export function badges(problems: readonly Problem[]): ReadonlyMap<string, Proble
   const worst = new Map<string, Problem['severity']>();
   for (const { severity, target } of problems) {
     if (target.kind !== 'node' && target.kind !== 'transition') continue;
-    if (worst.get(target.elementKey) !== 'error') worst.set(target.elementKey, severity);
+    if (worst.get(target.element) !== 'error') worst.set(target.element, severity);
   }
   return worst;
 }

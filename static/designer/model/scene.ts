@@ -21,6 +21,9 @@ export interface SceneEdge {
 export interface Scene {
   readonly nodes: ReadonlyMap<string, SceneNode>;
   readonly edges: ReadonlyMap<string, SceneEdge>;
+  /** Transitions that leave a node, by its key. */
+  readonly outgoing: ReadonlyMap<string, readonly SceneEdge[]>;
+  readonly incoming: ReadonlyMap<string, readonly SceneEdge[]>;
   /** Set when the document says nothing (or not everything) about places and the layout filled in. */
   readonly filled: Arrangement | undefined;
 }
@@ -71,6 +74,16 @@ function places(doc: DefinitionDoc): { rects: ReadonlyMap<string, Rect>; filled:
   return { rects: filled.rects, filled };
 }
 
+function byEnd(edges: ReadonlyMap<string, SceneEdge>, end: 'source' | 'target'): Map<string, SceneEdge[]> {
+  const out = new Map<string, SceneEdge[]>();
+  for (const edge of edges.values()) {
+    const list = out.get(edge[end]);
+    if (list) list.push(edge);
+    else out.set(edge[end], [edge]);
+  }
+  return out;
+}
+
 const scenes = new WeakMap<DefinitionDoc, Scene>();
 
 /** The scene of a document; the same document always has the same scene. */
@@ -98,7 +111,7 @@ export function sceneOf(doc: DefinitionDoc): Scene {
     const points = bends.length > 0 ? routeVia(from, to, bends, lane) : route(from, to, lane);
     edges.set(key, { key, transition, source, target, points });
   }
-  const scene = { nodes, edges, filled };
+  const scene = { nodes, edges, outgoing: byEnd(edges, 'source'), incoming: byEnd(edges, 'target'), filled };
   scenes.set(doc, scene);
   return scene;
 }

@@ -1,33 +1,29 @@
 /** Walking the diagram by keys: along the flow, or to the nearest node in a direction. */
-import type { DefinitionDoc } from './definition';
+import { type DefinitionDoc, transitionElement, transitionKeyOf } from './definition';
 import { centre, type Point } from './geometry';
 import { sceneOf } from './scene';
 
 export type Direction = 'left' | 'right' | 'up' | 'down';
 
-/** The next element along the flow: from a node to its transition and on to the node behind it; up and down among siblings. */
-export function along(doc: DefinitionDoc, key: string, direction: Direction): string | undefined {
-  const { nodes, edges } = sceneOf(doc);
-  const all = [...edges.values()];
-  const edge = edges.get(key);
+/**
+ * The next element along the flow: from a node to its transition and on to the node behind it; up and down among the
+ * transitions of one node.
+ */
+export function along(doc: DefinitionDoc, element: string, direction: Direction): string | undefined {
+  const { nodes, edges, outgoing, incoming } = sceneOf(doc);
+  const key = transitionKeyOf(element);
+  const edge = key === undefined ? undefined : edges.get(key);
   if (edge) {
     if (direction === 'right') return edge.target;
     if (direction === 'left') return edge.source;
-    return sibling(
-      all.filter((each) => each.source === edge.source).map((each) => each.key),
-      key,
-      direction,
-    );
+    const siblings = (outgoing.get(edge.source) ?? []).map((each) => each.key);
+    const index = siblings.indexOf(edge.key) + (direction === 'down' ? 1 : -1);
+    return transitionElement(siblings[(index + siblings.length) % siblings.length] as string);
   }
-  if (!nodes.has(key)) return nodes.keys().next().value;
-  if (direction === 'right') return all.find((each) => each.source === key)?.key;
-  if (direction === 'left') return all.find((each) => each.target === key)?.key;
-  return nearest(doc, key, direction);
-}
-
-function sibling(keys: readonly string[], key: string, direction: 'up' | 'down'): string | undefined {
-  const index = keys.indexOf(key) + (direction === 'down' ? 1 : -1);
-  return keys[(index + keys.length) % keys.length];
+  if (!nodes.has(element)) return nodes.keys().next().value;
+  if (direction === 'up' || direction === 'down') return nearest(doc, element, direction);
+  const next = (direction === 'right' ? outgoing : incoming).get(element)?.[0];
+  return next ? transitionElement(next.key) : undefined;
 }
 
 function offset(direction: Direction, from: Point, to: Point): { readonly ahead: number; readonly aside: number } {
@@ -55,14 +51,14 @@ export function nearest(doc: DefinitionDoc, key: string, direction: Direction): 
 
 /** Nodes in the order they are read in: along the flow from Start, then those that nothing reaches. */
 export function readingOrder(doc: DefinitionDoc): readonly string[] {
-  const { nodes, edges } = sceneOf(doc);
+  const { nodes, outgoing } = sceneOf(doc);
   const seen = new Set<string>();
   const visit = (start: string) => {
     const queue = [start];
     for (let key = queue.shift(); key !== undefined; key = queue.shift()) {
       if (seen.has(key)) continue;
       seen.add(key);
-      for (const edge of edges.values()) if (edge.source === key) queue.push(edge.target);
+      for (const edge of outgoing.get(key) ?? []) queue.push(edge.target);
     }
   };
   for (const { key, node } of nodes.values()) if (node.activityType === 'Start') visit(key);

@@ -58,5 +58,5 @@ test('other text on the clipboard is no clip', () => {
   for (const text of ['', 'hello', '{"a":1}', '[]', '{"format":"waypost/nodes","nodes":[{"id":1}],"transitions":[]}']) {
     assert.equal(readClip(text), undefined, text);
   }
-  assert.equal(copy(leave(), ['t1']), undefined);
+  assert.equal(copy(leave(), ['→t1']), undefined);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { paste, readClip, copy as toClip } from '../../../static/designer/model/clipboard';
-import { type DefinitionDoc, keysOf, text } from '../../../static/designer/model/definition';
+import { type DefinitionDoc, keysOf, text, transitionElement } from '../../../static/designer/model/definition';
 import * as edits from '../../../static/designer/model/edits';
 import { History, type Op } from '../../../static/designer/model/history';
 import { LosslessNumber, sameJson, writeJson } from '../../../static/designer/model/json';
@@ -38,7 +38,7 @@ const EDITS: Readonly<Record<string, Edit>> = {
   },
   connect: (doc, roll) => edits.connect(doc, someNode(doc, roll), someNode(doc, roll)),
   move: (doc, roll) => edits.moveNodes(doc, [someNode(doc, roll), someNode(doc, roll)], { x: roll() * 50, y: 30 }),
-  remove: (doc, roll) => edits.remove(doc, [someNode(doc, roll), someTransition(doc, roll)]),
+  remove: (doc, roll) => edits.remove(doc, [someNode(doc, roll), transitionElement(someTransition(doc, roll))]),
   property: (doc, roll) =>
     edits.setProperty(
       doc,

@@ -21,12 +21,12 @@ test('brings a path to its node, transition, variable or setting', () => {
   const doc = leave();
   assert.deepEqual(targetOf(doc, 'nodes[1].properties.Title'), {
     kind: 'node',
-    elementKey: 'approve',
+    element: 'approve',
     field: ['properties', 'Title'],
   });
   assert.deepEqual(targetOf(doc, 'transitions[2].condition'), {
     kind: 'transition',
-    elementKey: 't3',
+    element: '→t3',
     field: ['condition'],
   });
   assert.deepEqual(targetOf(doc, 'variables[0].type'), { kind: 'variable', index: 0, field: ['type'] });
@@ -35,10 +35,10 @@ test('brings a path to its node, transition, variable or setting', () => {
 
 test('a path that leads nowhere uses the ids the problem names', () => {
   const doc = leave();
-  assert.deepEqual(targetOf(doc, 'nodes', 'approve'), { kind: 'node', elementKey: 'approve', field: [] });
+  assert.deepEqual(targetOf(doc, 'nodes', 'approve'), { kind: 'node', element: 'approve', field: [] });
   assert.deepEqual(targetOf(doc, 'nodes[99].name', undefined, 't1'), {
     kind: 'transition',
-    elementKey: 't1',
+    element: '→t1',
     field: ['name'],
   });
   assert.deepEqual(targetOf(doc, 'nodes', 'gone'), { kind: 'definition', field: [] });
@@ -63,7 +63,7 @@ test('reads the answer of validate: errors before warnings, the worst one of a n
     [...badges(problems)],
     [
       ['approve', 'error'],
-      ['t1', 'warning'],
+      ['→t1', 'warning'],
     ],
   );
 });

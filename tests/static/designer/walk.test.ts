@@ -9,12 +9,12 @@ import { LEAVE, leave } from './documents';
 
 test('walks along the flow, over transitions, and among the branches', () => {
   const doc = leave();
-  assert.equal(along(doc, 'start', 'right'), 't1');
-  assert.equal(along(doc, 't1', 'right'), 'approve');
-  assert.equal(along(doc, 'approve', 'right'), 't2');
-  assert.equal(along(doc, 't2', 'down'), 't3');
-  assert.equal(along(doc, 't3', 'down'), 't2');
-  assert.equal(along(doc, 't3', 'left'), 'approve');
+  assert.equal(along(doc, 'start', 'right'), '→t1');
+  assert.equal(along(doc, '→t1', 'right'), 'approve');
+  assert.equal(along(doc, 'approve', 'right'), '→t2');
+  assert.equal(along(doc, '→t2', 'down'), '→t3');
+  assert.equal(along(doc, '→t3', 'down'), '→t2');
+  assert.equal(along(doc, '→t3', 'left'), 'approve');
   assert.equal(along(doc, 'yes', 'down'), 'no');
   assert.equal(along(doc, 'yes', 'right'), undefined);
   assert.equal(along(doc, 'gone', 'right'), 'start');
