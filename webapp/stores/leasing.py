@@ -1,0 +1,276 @@
+"""The lease protocol over any table of leases: queue, acquire loop, takeover, renewal, release (spec 8.6, 8.10)."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from webapp.engine.clock import IdSource
+from webapp.engine.errors import UNAVAILABLE_STORE, LockTimeout, Unavailable
+from webapp.engine.ports.locks import LeaseHeld
+from webapp.engine.ports.stores import StoreFailure
+from webapp.stores.processes import ProcessIdentity
+from webapp.stores.queues import FairQueues
+
+_log = logging.getLogger("waypost.leases")
+_jitter = random.SystemRandom()
+
+T = TypeVar("T")
+
+FIRST_WAIT_SECONDS = 0.05
+LONGEST_WAIT_SECONDS = 0.5
+LONGEST_HOLD_SECONDS = 15 * 60
+
+
+class LeaseRow(msgspec.Struct, frozen=True):
+    """A lease as it stands: who holds it, and the stamp that guards a takeover."""
+
+    holder: str
+    stamp: str
+
+
+class LeaseRows(Protocol):
+    """The table of leases; each method is a transaction of its own, at once visible to every other process."""
+
+    def take(self, name: str, row: LeaseRow, seconds: float) -> bool:
+        """Insert the row, or take over an expired one; False: a live one is there."""
+
+    def read(self, name: str) -> LeaseRow | None:
+        """Return the row, or None."""
+
+    def take_over(self, name: str, row: LeaseRow, old_stamp: str, seconds: float) -> bool:
+        """Replace the row that has the old stamp, expired or not; False: it changed."""
+
+    def renew(self, name: str, stamp: str, seconds: float) -> bool:
+        """Move the expiry of the row with that stamp; False: it is another's by now."""
+
+    def drop(self, name: str, stamp: str) -> None:
+        """Delete the row with that stamp, if it is still there."""
+
+    def beat(self, name: str, row: LeaseRow, until: datetime) -> None:
+        """Insert or replace a row that only says that somebody is alive."""
+
+    def live(self, prefix: str, now: datetime) -> bool:
+        """Whether a row that is not expired at *now* has a name that begins so."""
+
+
+class _Held(msgspec.Struct):
+    """A lease of this process: its stamp, and since when it is renewed."""
+
+    stamp: str
+    since: float
+
+
+class RowLeases:
+    """Leases over a table; the port's implementation for both sets of stores."""
+
+    def __init__(
+        self,
+        rows: LeaseRows,
+        *,
+        ids: IdSource,
+        identity: ProcessIdentity,
+        holder_id: str = "",
+        lease_seconds: float = 60,
+        lock_timeout_seconds: float = 10,
+        longest_hold_seconds: float = LONGEST_HOLD_SECONDS,
+    ) -> None:
+        self._rows = rows
+        self._ids = ids
+        self._identity = identity
+        self._prefix = f"{holder_id}/{identity.text}/"
+        self._lease_seconds = lease_seconds
+        self._lock_timeout = lock_timeout_seconds
+        self._queues = FairQueues()
+        self._mine = threading.local()
+        self._renewal = _Renewal(rows, lease_seconds, longest_hold_seconds)
+
+    @contextmanager
+    def hold(self, name: str) -> Iterator[None]:
+        """Hold the lease while the block runs. :raises LockTimeout: it was not to be had in time."""
+        with self._held(name, self._lock_timeout, self._acquire):
+            yield
+
+    @contextmanager
+    def attempt(self, name: str) -> Iterator[None]:
+        """Hold the lease if it is free at once. :raises LeaseHeld: it is not."""
+        try:
+            with self._held(name, 0, self._acquire_once):
+                yield
+        except _Busy:
+            raise LeaseHeld(name) from None
+
+    def beat(self, name: str, until: datetime) -> None:
+        """Write or renew a row that says that this process is alive."""
+        _guarded(lambda: self._rows.beat(name, self._new_row(), until))
+
+    def live(self, prefix: str, now: datetime) -> bool:
+        """Whether an unexpired row whose name begins so exists."""
+        return _guarded(lambda: self._rows.live(prefix, now))
+
+    def token(self) -> str:
+        """Return a new claim token of this process."""
+        return self._prefix + self._ids.new()
+
+    def is_gone(self, token: str) -> bool:
+        """Whether the token's process was of this host and does not run any more."""
+        return self._identity.is_gone(token)
+
+    def close(self) -> None:
+        """Stop renewing; leases still held run out."""
+        self._renewal.close()
+
+    def _new_row(self) -> LeaseRow:
+        stamp = self._ids.new()
+        return LeaseRow(self._prefix + stamp, stamp)
+
+    @contextmanager
+    def _held(self, name: str, timeout: float, acquire: Callable[[str, float], LeaseRow]) -> Iterator[None]:
+        mine: set[str] = self._mine.__dict__.setdefault("names", set())
+        if name in mine:
+            yield
+            return
+        deadline = time.monotonic() + timeout
+        if not self._queues.enter(name, timeout):
+            raise self._refusal(name, timeout)
+        try:
+            row = acquire(name, deadline)
+            self._renewal.add(name, row.stamp)
+            mine.add(name)
+            try:
+                yield
+            finally:
+                mine.discard(name)
+                self._renewal.remove(name)
+                self._release(name, row.stamp)
+        finally:
+            self._queues.leave(name)
+
+    def _refusal(self, name: str, timeout: float) -> Exception:
+        if timeout <= 0:
+            return _Busy()
+        return LockTimeout("workflow.lock.timeout", params={"name": name, "seconds": self._lock_timeout})
+
+    def _acquire(self, name: str, deadline: float) -> LeaseRow:
+        wait = FIRST_WAIT_SECONDS
+        while True:
+            row = self._try(name, deadline)
+            if row is not None:
+                return row
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise self._refusal(name, self._lock_timeout)
+            # Waiters of one moment must not come back in one moment.
+            time.sleep(min(left, wait * (0.5 + _jitter.random() / 2)))
+            wait = min(2 * wait, LONGEST_WAIT_SECONDS)
+
+    def _acquire_once(self, name: str, deadline: float) -> LeaseRow:
+        row = self._try(name, deadline)
+        if row is None:
+            raise _Busy
+        return row
+
+    def _try(self, name: str, deadline: float) -> LeaseRow | None:
+        """Take the lease if it is free, expired, or of a dead process of this host."""
+        row = self._new_row()
+        try:
+            if self._rows.take(name, row, self._lease_seconds):
+                return row
+            current = self._rows.read(name)
+            if (
+                current is not None
+                and self._identity.is_gone(current.holder)
+                and self._rows.take_over(name, row, current.stamp, self._lease_seconds)
+            ):
+                _log.info("lease taken over from a process that is gone", extra={"lease": name})
+                return row
+        except StoreFailure as failure:
+            if not failure.transient or time.monotonic() >= deadline:
+                raise _unavailable(failure) from failure
+        return None
+
+    def _release(self, name: str, stamp: str) -> None:
+        try:
+            self._rows.drop(name, stamp)
+        except StoreFailure as failure:
+            # The work is done and committed; the lease runs out by itself.
+            _log.warning("lease not released", extra={"lease": name, "reason": failure.reason})
+
+
+class _Busy(Exception):
+    """The lease is held, and nobody wants to wait."""
+
+
+def _unavailable(failure: StoreFailure) -> Unavailable:
+    return Unavailable("workflow.store.unavailable", code=UNAVAILABLE_STORE, details={"reason": failure.reason})
+
+
+def _guarded(call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except StoreFailure as failure:
+        raise _unavailable(failure) from failure
+
+
+class _Renewal:
+    """Moves the expiry of the leases held, by a thread that lives as long as there are any."""
+
+    def __init__(self, rows: LeaseRows, lease_seconds: float, longest_hold_seconds: float) -> None:
+        self._rows = rows
+        self._lease_seconds = lease_seconds
+        self._longest = longest_hold_seconds
+        self._period = max(1.0, lease_seconds / 3)
+        self._condition = threading.Condition()
+        self._held: dict[str, _Held] = {}
+        self._running = False
+        self._closed = False
+
+    def add(self, name: str, stamp: str) -> None:
+        """Renew that lease from now on."""
+        with self._condition:
+            self._held[name] = _Held(stamp, time.monotonic())
+            if not self._running and not self._closed:
+                self._running = True
+                threading.Thread(target=self._run, name="lease-renewal", daemon=True).start()
+
+    def remove(self, name: str) -> None:
+        """Renew that lease no more."""
+        with self._condition:
+            self._held.pop(name, None)
+
+    def close(self) -> None:
+        """End the thread."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._condition:
+                self._condition.wait(self._period)
+                if self._closed or not self._held:
+                    self._running = False
+                    return
+                held = list(self._held.items())
+            for name, lease in held:
+                self._renew(name, lease)
+
+    def _renew(self, name: str, lease: _Held) -> None:
+        if time.monotonic() - lease.since > self._longest:
+            _log.error("lease held too long, renewed no more", extra={"lease": name})
+            self.remove(name)
+            return
+        try:
+            if not self._rows.renew(name, lease.stamp, self._lease_seconds):
+                _log.warning("lease lost", extra={"lease": name})
+                self.remove(name)
+        except StoreFailure as failure:
+            _log.warning("lease not renewed", extra={"lease": name, "reason": failure.reason})

@@ -1,0 +1,186 @@
+"""Bookmarks in memory, user tasks among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
+from webapp.engine.ports.queries import BookmarkSummary, DueBookmark, Page, TaskQuery, TaskSummary
+from webapp.engine.ports.stores import Partition
+from webapp.stores import rows
+from webapp.stores.keywords import fold_keyword
+from webapp.stores.memory.lists import by_time, ordered, page, within
+from webapp.stores.memory.tables import Transaction
+from webapp.stores.ordering import task_order
+from webapp.stores.rows import Row
+
+
+class MemoryBookmarks:
+    """The bookmark store."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def find(self, partition: Partition, bookmark_id: str) -> Bookmark | None:
+        """Return the bookmark, or None."""
+        row = self._transaction.get("bookmarks", (bookmark_id,), partition)
+        return None if row is None else _bookmark(row)
+
+    def by_instance(self, partition: Partition, instance_id: str) -> Sequence[Bookmark]:
+        """Return all bookmarks of the instance, oldest first."""
+        found = self._transaction.of_instance("bookmarks", partition, instance_id)
+        return [_bookmark(row) for row in by_time(found, "created_at")]
+
+    def summaries(self, partition: Partition, instance_id: str) -> Sequence[BookmarkSummary]:
+        """Return all waiting points of the instance, oldest first."""
+        found = self._transaction.of_instance("bookmarks", partition, instance_id)
+        return [rows.bookmark_summary(row) for row in by_time(found, "created_at")]
+
+    def by_kind_and_key(self, partition: Partition, kind: BookmarkKind, key: str) -> Sequence[Bookmark]:
+        """Return the bookmarks of that kind and key, oldest first."""
+        found = self._transaction.rows(
+            "bookmarks",
+            lambda row: row["tenant_id"] == partition and row["kind"] == kind.value and row["key"] == key,
+        )
+        return [_bookmark(row) for row in by_time(found, "created_at")]
+
+    def due(self, partition: Partition, now: datetime, limit: int) -> Sequence[Bookmark]:
+        """Return the due bookmarks, longest due first."""
+        found = self._transaction.rows("bookmarks", lambda row: row["tenant_id"] == partition and _due(row, now))
+        return [_bookmark(row) for row in by_time(found, "due_at")[:limit]]
+
+    def list_tasks(self, partition: Partition, query: TaskQuery) -> Page[TaskSummary]:
+        """Return open user tasks and the total."""
+        found = ordered(self._tasks(partition, query), task_order(query.paging.sorts))
+        return page(found, query.paging, rows.task_summary)
+
+    def count_tasks(self, partition: Partition, query: TaskQuery) -> int:
+        """Return the number of open user tasks."""
+        return len(self._tasks(partition, query))
+
+    def mark_opened(self, partition: Partition, task_id: str, at: datetime) -> None:
+        """Note the first opening, on the task and on its open round."""
+        row = self._transaction.get("bookmarks", (task_id,), partition)
+        if row is None or row["opened_at"] is not None:
+            return
+        self._transaction.update("bookmarks", row, opened_at=at)
+        for record in self._transaction.of_instance("task_records", partition, row["instance_id"]):
+            if record["task_id"] == task_id and record["ended_at"] is None:
+                self._transaction.update("task_records", record, opened_at=at)
+
+    def claim_due(
+        self, now: datetime, limit: int, token: str, until: datetime, kinds: Sequence[BookmarkKind]
+    ) -> Sequence[DueBookmark]:
+        """Claim due bookmarks of all partitions."""
+        names = {kind.value for kind in kinds}
+        found = self._transaction.rows(
+            "bookmarks", lambda row: row["kind"] in names and _due(row, now) and is_free(row, now)
+        )
+        claimed = by_time(found, "due_at")[:limit]
+        for row in claimed:
+            self._transaction.update("bookmarks", row, claim_token=token, claimed_until=until)
+        return [rows.due_bookmark(row) for row in claimed]
+
+    def release_claims(self, token_prefix: str) -> int:
+        """Free every claim whose token begins so."""
+        return release_claims(self._transaction, "bookmarks", token_prefix)
+
+    def claim_tokens(self) -> Sequence[str]:
+        """Return the distinct tokens of claims, of follow-ups too."""
+        held = [
+            row["claim_token"]
+            for table in ("bookmarks", "follow_ups")
+            for row in self._transaction.rows(table, lambda row: row["claim_token"] is not None)
+        ]
+        return sorted(set(held))
+
+    def push_back(self, partition: Partition, bookmark_id: str, due_at: datetime, failures: int) -> None:
+        """Set a new due time and drop the claim."""
+        row = self._transaction.get("bookmarks", (bookmark_id,), partition)
+        if row is not None:
+            self._transaction.update(
+                "bookmarks",
+                row,
+                due_at=due_at,
+                original_due_at=row["original_due_at"] or row["due_at"],
+                failures=failures,
+                claim_token=None,
+                claimed_until=None,
+            )
+
+    def delete(self, partition: Partition, bookmark_ids: Sequence[str]) -> None:
+        """Delete bookmarks."""
+        for bookmark_id in bookmark_ids:
+            self._transaction.remove("bookmarks", (bookmark_id,), partition)
+
+    def next_due(self) -> datetime | None:
+        """Return the earliest due time of unclaimed bookmarks."""
+        found = self._transaction.rows(
+            "bookmarks", lambda row: row["due_at"] is not None and row["claim_token"] is None
+        )
+        return min((row["due_at"] for row in found), default=None)
+
+    def _tasks(self, partition: Partition, query: TaskQuery) -> Sequence[Row]:
+        return self._transaction.rows(
+            "bookmarks", lambda row: row["tenant_id"] == partition and _is_open_task(row) and _matches(row, query)
+        )
+
+
+def is_free(row: Row, now: datetime) -> bool:
+    """Whether nobody holds a claim on the row at that time."""
+    return row["claimed_until"] is None or row["claimed_until"] <= now
+
+
+def release_claims(transaction: Transaction, table: str, token_prefix: str) -> int:
+    """Free the claims of a table whose token begins so."""
+    found = transaction.rows(
+        table, lambda row: row["claim_token"] is not None and row["claim_token"].startswith(token_prefix)
+    )
+    for row in found:
+        transaction.update(table, row, claim_token=None, claimed_until=None)
+    return len(found)
+
+
+def _bookmark(row: Row) -> Bookmark:
+    return rows.bookmark_from(row["document"], *(row[name] for name in rows.BOOKMARK_OVERLAY))
+
+
+def _due(row: Row, now: datetime) -> bool:
+    return row["due_at"] is not None and row["due_at"] <= now
+
+
+def _is_open_task(row: Row) -> bool:
+    return row["kind"] == BookmarkKind.USER_TASK.value and row["instance_status"] == "Running"
+
+
+def _matches(row: Row, query: TaskQuery) -> bool:
+    keyword = fold_keyword(query.keyword)
+    equal = (
+        ("key", query.assignee),
+        ("definition_name", query.definition_name),
+        ("instance_id", query.instance_id),
+    )
+    return (
+        all(value is None or row[column] == value for column, value in equal)
+        and (query.mine is None or _mine(row, query.mine))
+        and (query.claimable is None or _claimable(row, query.claimable))
+        and (keyword is None or _contains((row["search_title"], row["search_instance_text"]), keyword))
+        and within(row["created_at"], query.created_from, query.created_to)
+        and within(row["task_due_at"], None, query.due_before)
+    )
+
+
+def _contains(fields: Iterable[str | None], keyword: str) -> bool:
+    return any(field is not None and keyword in field for field in fields)
+
+
+def _mine(row: Row, principals: Sequence[str]) -> bool:
+    login = principals[0] if principals else None
+    return bool(login is not None and row["key"] == login and row["claimed_by"] in (None, login))
+
+
+def _claimable(row: Row, principals: Sequence[str]) -> bool:
+    if row["claimed_by"] is not None or not principals:
+        return False
+    return row["key"] in principals[1:] or bool(row["claimable"] and row["key"] == principals[0])

@@ -1,0 +1,118 @@
+"""Tables in memory: rows as columns and encoded documents, changed only by the commit of a unit of work."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from webapp.engine.errors import READ_ONLY, Unexpected
+from webapp.engine.ports.stores import Partition
+from webapp.stores.rows import Row
+
+Key = tuple[Any, ...]
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "definitions": ("id",),
+    "instances": ("id",),
+    "node_instances": ("id",),
+    "bookmarks": ("id",),
+    "follow_ups": ("id",),
+    "task_records": ("task_id", "round"),
+    "task_copies": ("task_id", "user_id"),
+    "audit": ("id",),
+    "idempotency": ("tenant_id", "scope"),
+}
+"""The key columns of each table."""
+
+_BY_INSTANCE = frozenset(["node_instances", "bookmarks", "task_records", "task_copies", "audit"])
+
+
+class Database:
+    """All committed rows. A row is never changed in place, so a reader may keep what it got."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.gate = threading.Lock()
+        self.writer: int | None = None
+        self.tables: dict[str, dict[Key, Row]] = {name: {} for name in KEYS}
+        self._by_instance: dict[str, dict[str, set[Key]]] = {name: {} for name in _BY_INSTANCE}
+
+    def of_instance(self, table: str, instance_id: str) -> list[Key]:
+        """Return the keys of an instance's rows."""
+        return list(self._by_instance[table].get(instance_id, ()))
+
+    def store(self, table: str, key: Key, row: Row | None) -> None:
+        """Put or remove a row and keep the index by instance in step."""
+        rows = self.tables[table]
+        old = rows.get(key)
+        if row is not None:
+            rows[key] = row
+        else:
+            rows.pop(key, None)
+        if table in _BY_INSTANCE:
+            index = self._by_instance[table]
+            if old is not None and old["instance_id"] is not None:
+                index[old["instance_id"]].discard(key)
+            if row is not None and row["instance_id"] is not None:
+                index.setdefault(row["instance_id"], set()).add(key)
+
+
+class Transaction:
+    """What one unit of work sees and changes: its own changes over the committed rows."""
+
+    def __init__(self, database: Database, *, writable: bool) -> None:
+        self._database = database
+        self.writable = writable
+        self._changes: dict[str, dict[Key, Row | None]] = {}
+
+    def get(self, table: str, key: Key, partition: Partition) -> Row | None:
+        """Return the partition's row with that key, or None."""
+        changes = self._changes.get(table, {})
+        row = changes[key] if key in changes else self._database.tables[table].get(key)
+        return row if row is not None and row["tenant_id"] == partition else None
+
+    def put(self, table: str, row: Row) -> None:
+        """Insert or replace a row."""
+        self._check_writable()
+        self._changes.setdefault(table, {})[tuple(row[name] for name in KEYS[table])] = row
+
+    def update(self, table: str, row: Row, **values: Any) -> None:
+        """Replace a row by a copy with other values."""
+        self.put(table, {**row, **values})
+
+    def remove(self, table: str, key: Key, partition: Partition) -> None:
+        """Remove the partition's row, if it is there."""
+        self._check_writable()
+        if self.get(table, key, partition) is not None:
+            self._changes.setdefault(table, {})[key] = None
+
+    def rows(self, table: str, where: Callable[[Row], bool]) -> list[Row]:
+        """Return the rows of all partitions that match."""
+        with self._database.lock:
+            committed = self._database.tables[table]
+            changes = self._changes.get(table)
+            if not changes:
+                return [row for row in committed.values() if where(row)]
+            seen = {**committed, **changes}
+        return [row for row in seen.values() if row is not None and where(row)]
+
+    def of_instance(self, table: str, partition: Partition, instance_id: str) -> list[Row]:
+        """Return the rows of one instance."""
+        with self._database.lock:
+            keys: Iterable[Key] = self._database.of_instance(table, instance_id)
+            changes = self._changes.get(table, {})
+            found = (self.get(table, key, partition) for key in {*keys, *changes})
+            return [row for row in found if row is not None and row["instance_id"] == instance_id]
+
+    def commit(self) -> None:
+        """Make the changes visible to everybody, all at once."""
+        with self._database.lock:
+            for table, changes in self._changes.items():
+                for key, row in changes.items():
+                    self._database.store(table, key, row)
+        self._changes = {}
+
+    def _check_writable(self) -> None:
+        if not self.writable:
+            raise Unexpected("workflow.persistence.read_only", code=READ_ONLY)

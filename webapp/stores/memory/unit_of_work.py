@@ -1,0 +1,177 @@
+"""The unit of work in memory: one writer at a time, changes become visible at the commit, all or none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+
+from webapp.engine.errors import UNAVAILABLE_CAPACITY, Unavailable
+from webapp.engine.instances.bookmarks import BookmarkKind
+from webapp.engine.instances.model import WorkflowInstance
+from webapp.engine.numbers import decode
+from webapp.engine.ports.stores import DuplicateRecord, Partition, RevisionConflict, StoreFailure, WriteSet
+from webapp.stores import rows, write_sets
+from webapp.stores.memory.accounts import MemoryAccounts
+from webapp.stores.memory.audit import MemoryAudit
+from webapp.stores.memory.bookmarks import MemoryBookmarks
+from webapp.stores.memory.definitions import MemoryDefinitions
+from webapp.stores.memory.follow_ups import MemoryFollowUps
+from webapp.stores.memory.idempotency import MemoryIdempotency
+from webapp.stores.memory.instances import MemoryInstances
+from webapp.stores.memory.maintenance import MemoryMaintenance
+from webapp.stores.memory.tables import Database, Transaction
+from webapp.stores.memory.task_records import MemoryTaskRecords
+from webapp.stores.rows import Row
+
+_WRITER_TIMEOUT_SECONDS = 30
+
+
+class MemoryUnitOfWork:
+    """One transaction; its stores see its own changes."""
+
+    def __init__(self, transaction: Transaction, capacity: int | None) -> None:
+        self._transaction = transaction
+        self._capacity = capacity
+
+    @cached_property
+    def definitions(self) -> MemoryDefinitions:
+        """Definitions."""
+        return MemoryDefinitions(self._transaction)
+
+    @cached_property
+    def instances(self) -> MemoryInstances:
+        """Instances and node instances."""
+        return MemoryInstances(self._transaction)
+
+    @cached_property
+    def bookmarks(self) -> MemoryBookmarks:
+        """Bookmarks."""
+        return MemoryBookmarks(self._transaction)
+
+    @cached_property
+    def task_records(self) -> MemoryTaskRecords:
+        """Task records."""
+        return MemoryTaskRecords(self._transaction)
+
+    @cached_property
+    def follow_ups(self) -> MemoryFollowUps:
+        """Follow-ups."""
+        return MemoryFollowUps(self._transaction)
+
+    @cached_property
+    def audit(self) -> MemoryAudit:
+        """The audit trail."""
+        return MemoryAudit(self._transaction)
+
+    @cached_property
+    def idempotency(self) -> MemoryIdempotency:
+        """Stored answers."""
+        return MemoryIdempotency(self._transaction)
+
+    def apply(self, write_set: WriteSet) -> None:
+        """Write all that a command stores."""
+        write_sets.check(write_set)
+        if write_set.instance is not None and not self._write_instance(write_set, write_set.instance):
+            return
+        for node in write_set.node_instances:
+            self._transaction.put("node_instances", rows.node_instance_row(node))
+        self._write_bookmarks(write_set)
+        self._write_tasks(write_set)
+        for follow_up in write_set.new_follow_ups:
+            self._transaction.put("follow_ups", rows.follow_up_row(follow_up))
+        for follow_up_id in write_set.deleted_follow_up_ids:
+            self.follow_ups.delete(write_set.partition, follow_up_id)
+        self.audit.append(write_set.partition, write_set.audit)
+        if write_set.idempotency is not None:
+            self.idempotency.insert(write_set.partition, write_set.idempotency)
+
+    def _write_instance(self, write_set: WriteSet, instance: WorkflowInstance) -> bool:
+        """Write the row; False when this command already wrote it."""
+        stored = self._transaction.get("instances", (instance.id,), write_set.partition)
+        expected = None if write_set.is_new else write_set.expected_revision
+        if (None if stored is None else stored["revision"]) != expected:
+            if stored is not None and instance.command_id and stored["command_id"] == instance.command_id:
+                return False
+            if write_set.is_new:
+                raise DuplicateRecord(f"instance {instance.id}")
+            raise RevisionConflict(f"instance {instance.id} is not at revision {expected}")
+        if write_set.is_new:
+            self._check_capacity()
+        self._transaction.put("instances", rows.instance_row(instance))
+        return True
+
+    def _check_capacity(self) -> None:
+        if self._capacity is not None and len(self._transaction.rows("instances", lambda row: True)) >= self._capacity:
+            raise Unavailable("workflow.store.full", code=UNAVAILABLE_CAPACITY, params={"capacity": self._capacity})
+
+    def _write_bookmarks(self, write_set: WriteSet) -> None:
+        partition = write_set.partition
+        deleted = write_set.deleted_bookmark_ids
+        if write_sets.closes_instance(write_set) and write_set.instance is not None:
+            left = self._transaction.of_instance("bookmarks", partition, write_set.instance.id)
+            deleted = [*deleted, *(row["id"] for row in left)]
+        self.bookmarks.delete(partition, deleted)
+        follow = write_sets.columns_to_follow(write_set)
+        if follow is not None and write_set.instance is not None:
+            for row in self._transaction.of_instance("bookmarks", partition, write_set.instance.id):
+                self._transaction.update("bookmarks", row, **_columns_for(row, follow))
+        foreign = {}
+        for instance_id in write_sets.foreign_instance_ids(write_set):
+            found = self._transaction.get("instances", (instance_id,), partition)
+            if found is not None:
+                foreign[instance_id] = rows.instance_columns(decode(found["document"], WorkflowInstance))
+        for row in write_sets.bookmark_rows(write_set, foreign):
+            self._transaction.put("bookmarks", row)
+
+    def _write_tasks(self, write_set: WriteSet) -> None:
+        for record in write_set.task_records:
+            self._transaction.put("task_records", rows.task_record_row(record))
+        for end in write_set.task_ends:
+            row = self._transaction.get("task_records", (end.task_id, end.round), write_set.partition)
+            if row is not None and row["ended_at"] is None:
+                self._transaction.update("task_records", row, **rows.task_end_values(end))
+        for copy in write_set.task_copies:
+            row = rows.task_copy_row(write_set.partition, copy)
+            if self._transaction.get("task_copies", (copy.task_id, copy.user_id), write_set.partition) is None:
+                self._transaction.put("task_copies", row)
+
+
+def _columns_for(row: Row, follow: Row) -> Row:
+    """Only user tasks show their instance's correlation id; a signal's own stays."""
+    if row["kind"] == BookmarkKind.USER_TASK.value:
+        return follow
+    return {name: value for name, value in follow.items() if name != "correlation_id"}
+
+
+class MemoryStores:
+    """Opens units of work on rows in memory; *capacity* limits the number of instances (spec 8.1)."""
+
+    def __init__(self, capacity: int | None = None) -> None:
+        self._database = Database()
+        self._capacity = capacity
+        self.accounts = MemoryAccounts()
+        self.maintenance = MemoryMaintenance()
+
+    @contextmanager
+    def reading(self, partition: Partition) -> Iterator[MemoryUnitOfWork]:
+        """Open a unit of work for reading."""
+        yield MemoryUnitOfWork(Transaction(self._database, writable=False), self._capacity)
+
+    @contextmanager
+    def writing(self, partition: Partition) -> Iterator[MemoryUnitOfWork]:
+        """Open a unit of work for writing: commits at the end, rolls back when the block raises."""
+        database = self._database
+        if database.writer == threading.get_ident():
+            raise RuntimeError("a unit of work for writing is open in this thread already")
+        if not database.gate.acquire(timeout=_WRITER_TIMEOUT_SECONDS):
+            raise StoreFailure("another unit of work does not end", transient=True)
+        try:
+            database.writer = threading.get_ident()
+            transaction = Transaction(database, writable=True)
+            yield MemoryUnitOfWork(transaction, self._capacity)
+            transaction.commit()
+        finally:
+            database.writer = None
+            database.gate.release()
