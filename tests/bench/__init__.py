@@ -1,0 +1,1 @@
+"""Speed beside plain rows and a peer, measured in the same run: ``make bench``."""
