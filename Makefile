@@ -59,7 +59,7 @@ run: install ## A demo on this machine: sample definitions and accounts, then th
 test: install browser test-python test-frontend ## Every test
 
 test-python:
-	$(BIN)/pytest -n $(WORKERS) -m "not bench" $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not bench" $(ARGS)
 
 test-frontend: node_modules/stamp-npm
 	npm test --silent
