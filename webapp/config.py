@@ -293,6 +293,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("WAYPOST_DEMO", Flag(), "0"),
     Option("WAYPOST_HOST", Text(253), "127.0.0.1"),
     Option("PORT", Integer(1, 65535), "8000"),
+    Option("WAYPOST_TRUSTED_PROXIES", Integer(0, 9), "0"),
     Option("WAYPOST_THREADS", Integer(1, 512), "16"),
     Option("WAYPOST_POLLER", Flag(), "1"),
     Option("WAYPOST_POLLER_THREADS", Integer(1, 64), "4"),
@@ -327,6 +328,7 @@ class Settings:
     demo: bool = False
     host: str = "127.0.0.1"
     port: int = 8000
+    trusted_proxies: int = 0
     threads: int = 16
     poller: bool = True
     poller_threads: int = 4
