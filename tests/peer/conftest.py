@@ -1,0 +1,16 @@
+"""The harness of the peer scenarios: an installation over each set of stores, its clock at 2026-07-16 08:00 UTC."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.engine import Installation, install
+from tests.support.stores import StoreSet, stores
+
+__all__ = ["stores"]
+
+
+@pytest.fixture
+def house(stores: StoreSet) -> Installation:
+    """An installation with the test activities; its poller runs only when a test calls it."""
+    return install(stores)

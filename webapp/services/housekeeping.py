@@ -1,0 +1,238 @@
+"""The poller's use cases: run what is due, free the claims of dead processes, throw away what is too old (8.7, 8.10).
+
+Claim, commit, then work: a claim binds only pollers and is dropped with the row. One bookmark's failure never stops
+the others.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+
+import msgspec
+
+from webapp.engine.clock import Clock
+from webapp.engine.errors import Conflict, NotFound, Unavailable
+from webapp.engine.instances.bookmarks import BookmarkKind
+from webapp.engine.ports.locks import LeaseHeld, Leases
+from webapp.engine.ports.queries import DueBookmark
+from webapp.engine.ports.stores import Partition, UnitOfWork
+from webapp.engine.runtime.engine import Engine
+from webapp.services.commands import Commands
+from webapp.services.follow_ups import FollowUpRunner, retry_after
+from webapp.services.settings import ServiceSettings
+from webapp.services.storage import Storage
+from webapp.services.views import PollReport, ProblemReport
+
+log = logging.getLogger("waypost.poller")
+
+POLLED_KINDS = (BookmarkKind.TIMER, BookmarkKind.NODE_TIMEOUT, BookmarkKind.RETRY, BookmarkKind.INSTANCE_TIMEOUT)
+POLLER_ROWS = "poller:"
+MAX_ROUNDS = 100
+"""Full batches that one poll takes one after the other, so that stopping never waits long."""
+
+RunAll = Callable[[Callable[["Group"], "Outcome"], Iterable["Group"]], Iterable["Outcome"]]
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The claimed bookmarks of one instance, in due order: they run together."""
+
+    partition: Partition
+    instance_id: str
+    due: tuple[DueBookmark, ...]
+
+    @property
+    def bookmark_ids(self) -> list[str]:
+        """The bookmarks' ids."""
+        return [one.id for one in self.due]
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """What became of a group."""
+
+    resumed: int = 0
+    left: int = 0
+    failed: list[ProblemReport] = []
+
+
+class HousekeepingService:
+    """What the poller calls, once each time."""
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        storage: Storage,
+        leases: Leases,
+        commands: Commands,
+        follow_ups: FollowUpRunner,
+        clock: Clock,
+        settings: ServiceSettings,
+    ) -> None:
+        self._engine = engine
+        self._storage = storage
+        self._leases = leases
+        self._commands = commands
+        self._follow_ups = follow_ups
+        self._clock = clock
+        self._settings = settings
+        # A token is HolderId/host key/pid/process start/uuid: all but the last names this process.
+        self._process = leases.token().rpartition("/")[0]
+
+    def on_due_now(self, wake: Callable[[], None]) -> None:
+        """Have *wake* called after each commit that leaves something due at once (spec 8.10)."""
+        self._commands.wake = wake
+
+    def poll_once(self, run_all: RunAll = map, stopping: Callable[[], bool] = lambda: False) -> PollReport:
+        """Run the bookmarks and follow-ups that are due; *run_all* may be a thread pool's ``map``."""
+        report = PollReport()
+        for _ in range(MAX_ROUNDS):
+            claimed = self._claim()
+            outcomes = list(run_all(self._run_group, _groups(claimed)))
+            report = _added(report, len(claimed), outcomes)
+            resumed = sum(outcome.resumed for outcome in outcomes)
+            # A batch that was not full has left nothing; one that only met busy instances would meet them again.
+            if len(claimed) < self._settings.poll_batch_size or not resumed or stopping():
+                break
+        return msgspec.structs.replace(report, follow_ups=self._run_follow_ups())
+
+    def recover(self) -> int:
+        """Free the claims of processes of this host that are gone; return how many (spec 8.10, 25)."""
+        tokens = self._storage.read(None, lambda work: work.bookmarks.claim_tokens())
+        gone = [token for token in tokens if self._leases.is_gone(token)]
+        if not gone:
+            return 0
+
+        def free(work: UnitOfWork) -> int:
+            return sum(work.bookmarks.release_claims(one) + work.follow_ups.release_claims(one) for one in gone)
+
+        freed = self._storage.write(None, free)
+        log.info("freed %d claims of processes that are gone", freed)
+        return freed
+
+    def housekeep(self) -> int:
+        """Delete stored answers that are over their time; return how many."""
+        before = self._clock.now() - timedelta(hours=self._settings.idempotency_hours)
+        return self._storage.write(None, lambda work: work.idempotency.purge(None, before))
+
+    def beat(self) -> None:
+        """Say that this process's poller lives, until two beats are missed."""
+        self._leases.beat(f"{POLLER_ROWS}{self._process}", self._clock.now() + self._settings.claim_time)
+
+    def poller_live(self) -> bool:
+        """Whether some process's poller lives (``/readyz``)."""
+        return self._leases.live(POLLER_ROWS, self._clock.now())
+
+    def _claim(self) -> Sequence[DueBookmark]:
+        now = self._clock.now()
+        token, until = self._leases.token(), now + self._settings.claim_time
+        return self._storage.write(
+            None,
+            lambda work: work.bookmarks.claim_due(now, self._settings.poll_batch_size, token, until, POLLED_KINDS),
+        )
+
+    def _run_group(self, group: Group) -> Outcome:
+        try:
+            self._resume(group)
+        except LeaseHeld:
+            # Somebody works on the instance: the next cycle finds the bookmark, if it is still there.
+            return self._leave(group)
+        except NotFound:
+            self._storage.write(
+                group.partition, lambda work: work.bookmarks.delete(group.partition, group.bookmark_ids)
+            )
+            return Outcome()
+        except Conflict:
+            return self._leave(group)
+        except Unavailable as unavailable:
+            # The claim runs out by itself; writing to a store that does not answer would only fail again.
+            log.warning("bookmarks of instance %s wait for the store: %s", group.instance_id, unavailable)
+            return Outcome(left=len(group.due))
+        except Exception as error:
+            return self._failed(group, error)
+        return Outcome(resumed=len(group.due))
+
+    def _resume(self, group: Group) -> None:
+        command = self._commands.system_command("due")
+        self._commands.attempt(
+            group.partition,
+            group.instance_id,
+            lambda snapshot, prepared: self._engine.due(snapshot, prepared.compiled, group.bookmark_ids, command),
+        )
+
+    def _failed(self, group: Group, error: Exception) -> Outcome:
+        if len(group.due) > 1:
+            singles = [Group(group.partition, group.instance_id, (one,)) for one in group.due]
+            return _summed(self._run_group(single) for single in singles)
+        bookmark = group.due[0]
+        log.error("bookmark %s of instance %s failed", bookmark.id, group.instance_id, exc_info=error)
+        self._put_back(group, failed=True)
+        return Outcome(failed=[ProblemReport(id=bookmark.id, reason=str(error))])
+
+    def _leave(self, group: Group) -> Outcome:
+        self._put_back(group, failed=False)
+        return Outcome(left=len(group.due))
+
+    def _put_back(self, group: Group, *, failed: bool) -> None:
+        now = self._clock.now()
+
+        def block(work: UnitOfWork) -> None:
+            for due in group.due:
+                bookmark = work.bookmarks.find(group.partition, due.id)
+                if bookmark is None:
+                    continue
+                failures = bookmark.failures + failed
+                work.bookmarks.push_back(
+                    group.partition, due.id, self._next_time(due.due_at, now, failures, failed=failed), failures
+                )
+
+        self._storage.write(group.partition, block)
+
+    def _next_time(self, due_at: datetime, now: datetime, failures: int, *, failed: bool) -> datetime:
+        if not failed:
+            return due_at
+        return now + retry_after(failures, self._settings.not_resumable_backoff_seconds)
+
+    def _run_follow_ups(self) -> int:
+        now = self._clock.now()
+        token, until = self._leases.token(), now + self._settings.claim_time
+        claimed = self._storage.write(
+            None, lambda work: work.follow_ups.claim_due(now, self._settings.poll_batch_size, token, until)
+        )
+        for follow_up in claimed:
+            self._follow_ups.run_claimed(follow_up)
+        return len(claimed)
+
+
+def _groups(claimed: Sequence[DueBookmark]) -> list[Group]:
+    def place(one: DueBookmark) -> tuple[str, str]:
+        return (one.tenant_id or "", one.instance_id or "")
+
+    # A stable sort: inside an instance the due order stays.
+    return [
+        Group(members[0].tenant_id, instance_id, tuple(members))
+        for (_, instance_id), found in groupby(sorted(claimed, key=place), key=place)
+        if (members := list(found)) and instance_id
+    ]
+
+
+def _summed(outcomes: Iterable[Outcome]) -> Outcome:
+    total = Outcome()
+    for outcome in outcomes:
+        total.resumed += outcome.resumed
+        total.left += outcome.left
+        total.failed = [*total.failed, *outcome.failed]
+    return total
+
+
+def _added(report: PollReport, claimed: int, outcomes: Sequence[Outcome]) -> PollReport:
+    total = _summed(outcomes)
+    return msgspec.structs.replace(
+        report,
+        claimed=report.claimed + claimed,
+        resumed=report.resumed + total.resumed,
+        left=report.left + total.left,
+        failed=[*report.failed, *total.failed],
+    )

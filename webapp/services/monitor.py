@@ -1,0 +1,215 @@
+"""The monitor's page of one instance: diagram states, waits and the whole trail (spec 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from webapp.accounts.model import Actor
+from webapp.accounts.ports import AccountStore
+from webapp.engine.definitions.model import Node, WorkflowDefinition
+from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
+from webapp.engine.instances.journal import AuditEntry, TaskRecord
+from webapp.engine.instances.model import JoinState, NodeInstance, NodeStatus, WorkflowInstance
+from webapp.engine.ports.queries import MAX_LIMIT, Paging
+from webapp.engine.ports.stores import InstanceSnapshot, UnitOfWork
+from webapp.services.access import instance_missing, require_read
+from webapp.services.definitions import DefinitionCache
+from webapp.services.instances import InstanceService
+from webapp.services.storage import Storage
+from webapp.services.trail import full_trail
+from webapp.services.views import InstanceOverview, NodeState, NodeStateName, TrailEntry, Wait
+
+MAX_EXECUTIONS: Final = 5_000
+"""More than this many executed steps are not shown; the counters then say so (``truncated``)."""
+
+_STATES: Final[dict[NodeStatus, NodeStateName]] = {
+    NodeStatus.RUNNING: "running",
+    NodeStatus.SUSPENDED: "waiting",
+    NodeStatus.COMPLETED: "completed",
+    NodeStatus.CANCELED: "canceled",
+    NodeStatus.FAULTED: "faulted",
+    NodeStatus.COMPENSATED: "compensated",
+}
+_SHOWN_WAITS: Final = frozenset(BookmarkKind) - {BookmarkKind.NODE_TIMEOUT, BookmarkKind.REMINDER}
+
+
+class _Facts(msgspec.Struct, kw_only=True):
+    """What the store knows of one instance."""
+
+    snapshot: InstanceSnapshot
+    executions: list[NodeInstance]
+    truncated: bool
+    records: Sequence[TaskRecord]
+    entries: Sequence[AuditEntry]
+
+
+class MonitorService:
+    """The use case of watching an instance."""
+
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        definitions: DefinitionCache,
+        instances: InstanceService,
+        accounts: AccountStore,
+    ) -> None:
+        self._storage = storage
+        self._definitions = definitions
+        self._instances = instances
+        self._accounts = accounts
+
+    def overview(self, actor: Actor, instance_id: str) -> InstanceOverview:
+        """Return all that the page of an instance shows, to somebody who may read it."""
+        facts = self._read(actor, instance_id)
+        instance = facts.snapshot.instance
+        definition = self._definitions.get(actor.partition, instance.definition_id).definition
+        trail = full_trail(definition, facts.records, facts.entries, facts.executions)
+        waits = waits_of(facts.snapshot, definition)
+        return InstanceOverview(
+            instance=instance,
+            definition=definition,
+            node_states=node_states(definition, facts.snapshot, facts.executions),
+            taken_transition_ids=taken_transitions(instance, facts.executions),
+            waits=waits,
+            trail=trail,
+            names=self._accounts.display_names(actor.partition, _people(instance, waits, trail)),
+            may_operate=self._instances.may_operate(actor, instance),
+            truncated=facts.truncated,
+        )
+
+    def _read(self, actor: Actor, instance_id: str) -> _Facts:
+        instance = self._instances.find(actor, instance_id)
+        definition = self._definitions.get(actor.partition, instance.definition_id).definition
+
+        def block(work: UnitOfWork) -> _Facts | None:
+            require_read(actor, instance, definition, work)
+            snapshot = work.instances.snapshot(actor.partition, instance_id)
+            if snapshot is None:
+                return None
+            executions, total = _executions(work, actor.partition, instance_id)
+            return _Facts(
+                snapshot=snapshot,
+                executions=executions,
+                truncated=total > len(executions),
+                records=work.task_records.by_instance(actor.partition, instance_id),
+                entries=work.audit.by_instance(actor.partition, instance_id).items,
+            )
+
+        facts = self._storage.read(actor.partition, block)
+        if facts is None:
+            raise instance_missing(instance_id)
+        return facts
+
+
+def _executions(work: UnitOfWork, partition: str | None, instance_id: str) -> tuple[list[NodeInstance], int]:
+    found: list[NodeInstance] = []
+    while True:
+        page = work.instances.node_instances(partition, instance_id, Paging(offset=len(found), limit=MAX_LIMIT))
+        found.extend(page.items)
+        if not page.items or len(found) >= min(page.total, MAX_EXECUTIONS):
+            return found, page.total
+
+
+def node_states(
+    definition: WorkflowDefinition, snapshot: InstanceSnapshot, executions: Iterable[NodeInstance]
+) -> dict[str, NodeState]:
+    """Return the state of each node that was reached: that of its latest execution, an open one before all others."""
+    by_node: dict[str, list[NodeInstance]] = {}
+    for execution in executions:
+        by_node.setdefault(execution.node_id, []).append(execution)
+    nodes = {node.id: node for node in definition.nodes}
+    retrying = {one.node_instance_id for one in snapshot.bookmarks if one.kind is BookmarkKind.RETRY}
+    states = {
+        node_id: _node_state(nodes.get(node_id), ran, retrying, snapshot.bookmarks) for node_id, ran in by_node.items()
+    }
+    for node_id, join in snapshot.instance.join_states.items():
+        if not join.fired:
+            states[node_id] = _join_state(definition, node_id, join, states.get(node_id))
+    return states
+
+
+def _node_state(
+    node: Node | None, ran: list[NodeInstance], retrying: set[str | None], bookmarks: Iterable[Bookmark]
+) -> NodeState:
+    shown = next((one for one in reversed(ran) if one.status.active or one.id in retrying), ran[-1])
+    tasks = [one for one in bookmarks if one.node_instance_id == shown.id and one.kind is BookmarkKind.USER_TASK]
+    policy = node.retry_policy if node is not None else None
+    return NodeState(
+        node_id=shown.node_id,
+        state="retrying" if shown.id in retrying else _STATES[shown.status],
+        count=len(ran),
+        try_count=shown.try_count,
+        max_attempts=policy.max_attempts if policy is not None else None,
+        since=shown.ended_at or shown.started_at,
+        signers_done=tasks[0].signers_done if tasks else None,
+        signers_total=tasks[0].signers_total if tasks else None,
+    )
+
+
+def _join_state(definition: WorkflowDefinition, node_id: str, join: JoinState, earlier: NodeState | None) -> NodeState:
+    expected = [one for one in definition.transitions if one.target_node_id == node_id]
+    return NodeState(
+        node_id=node_id,
+        state="waiting",
+        count=earlier.count if earlier is not None else 0,
+        arrived=len(join.arrived),
+        expected=len(expected),
+    )
+
+
+def taken_transitions(instance: WorkflowInstance, executions: Iterable[NodeInstance]) -> list[str]:
+    """Return the transitions that tokens went along, in the order of their first use."""
+    taken = [transition for execution in executions for transition in execution.via_transition_ids]
+    for join in instance.join_states.values():
+        taken.extend(join.arrived)
+    return list(dict.fromkeys(taken))
+
+
+def waits_of(snapshot: InstanceSnapshot, definition: WorkflowDefinition) -> list[Wait]:
+    """Return what the instance waits for: bookmarks, then joins with the branches that are missing."""
+    nodes = {node.id: node for node in definition.nodes}
+    waits = [_bookmark_wait(one, nodes) for one in snapshot.bookmarks if one.kind in _SHOWN_WAITS]
+    for node_id, join in snapshot.instance.join_states.items():
+        if join.fired:
+            continue
+        incoming = [one for one in definition.transitions if one.target_node_id == node_id]
+        missing = [nodes[one.source_node_id].label for one in incoming if one.id not in join.arrived]
+        waits.append(
+            Wait(
+                bookmark_id=None,
+                kind="Join",
+                node_id=node_id,
+                node_name=nodes[node_id].label,
+                arrived=len(join.arrived),
+                expected=len(incoming),
+                missing=missing,
+            )
+        )
+    return waits
+
+
+def _bookmark_wait(bookmark: Bookmark, nodes: dict[str, Node]) -> Wait:
+    node = nodes.get(bookmark.node_id or "")
+    return Wait(
+        bookmark_id=bookmark.id,
+        kind=bookmark.kind,
+        node_id=bookmark.node_id,
+        node_name=node.label if node is not None else bookmark.node_id or "",
+        who=bookmark.key if bookmark.kind is BookmarkKind.USER_TASK else None,
+        title=bookmark.title,
+        since=bookmark.created_at,
+        due_at=bookmark.task_due_at if bookmark.kind is BookmarkKind.USER_TASK else bookmark.due_at,
+        signal=bookmark.key if bookmark.kind is BookmarkKind.SIGNAL else None,
+    )
+
+
+def _people(instance: WorkflowInstance, waits: Iterable[Wait], trail: Iterable[TrailEntry]) -> set[str]:
+    found: set[str | None] = {instance.starter_id, instance.requested_by, instance.suspended_by}
+    found.update(wait.who for wait in waits)
+    for entry in trail:
+        found.update((entry.actor_id, entry.assignee_id, entry.on_behalf_of))
+    return {name for name in found if name}

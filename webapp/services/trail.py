@@ -1,0 +1,119 @@
+"""What happened, told in order: commands, tasks, steps and faults of an instance merged into one trail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from webapp.engine.definitions.model import Node, WorkflowDefinition
+from webapp.engine.instances.journal import AuditEntry, EndReason, TaskRecord
+from webapp.engine.instances.model import NodeInstance
+from webapp.services.views import TrailEntry
+
+# A person's own command already tells of these ends.
+_TOLD_BY_COMMAND = frozenset(
+    {
+        EndReason.COMPLETED,
+        EndReason.TRANSFERRED,
+        EndReason.REMOVED,
+        EndReason.RETURNED,
+        EndReason.RECALLED,
+        EndReason.CLAIMED,
+        EndReason.RELEASED,
+    }
+)
+
+
+def task_trail(
+    definition: WorkflowDefinition, records: Iterable[TaskRecord], entries: Iterable[AuditEntry]
+) -> list[TrailEntry]:
+    """Return what people did and whom was asked, newest first: the trail beside a task."""
+    nodes = _by_id(definition)
+    return _newest_first([*_commands(nodes, entries), *_tasks(nodes, records)])
+
+
+def full_trail(
+    definition: WorkflowDefinition,
+    records: Iterable[TaskRecord],
+    entries: Iterable[AuditEntry],
+    executions: Iterable[NodeInstance],
+) -> list[TrailEntry]:
+    """Return everything that happened in an instance, newest first: the monitor's history."""
+    nodes = _by_id(definition)
+    return _newest_first([*_commands(nodes, entries), *_tasks(nodes, records), *_steps(nodes, executions)])
+
+
+def _newest_first(entries: list[TrailEntry]) -> list[TrailEntry]:
+    return sorted(entries, key=lambda entry: (entry.at, entry.sequence), reverse=True)
+
+
+def _by_id(definition: WorkflowDefinition) -> dict[str, Node]:
+    return {node.id: node for node in definition.nodes}
+
+
+def _label(nodes: Mapping[str, Node], node_id: str | None) -> str | None:
+    node = nodes.get(node_id) if node_id is not None else None
+    return node.label if node is not None else node_id
+
+
+def _commands(nodes: Mapping[str, Node], entries: Iterable[AuditEntry]) -> Iterator[TrailEntry]:
+    for entry in entries:
+        # What the poller did shows by its steps; a line "the poller resumed a timer" tells nobody anything.
+        if entry.actor_id is None:
+            continue
+        yield TrailEntry(
+            at=entry.at,
+            kind="command",
+            action=entry.action,
+            actor_id=entry.actor_id,
+            on_behalf_of=entry.on_behalf_of,
+            node_id=entry.node_id,
+            node_name=_label(nodes, entry.node_id),
+            task_id=entry.task_id,
+            outcome=entry.outcome,
+            comment=entry.comment,
+            reason=entry.reason,
+            sequence=entry.sequence,
+        )
+
+
+def _tasks(nodes: Mapping[str, Node], records: Iterable[TaskRecord]) -> Iterator[TrailEntry]:
+    for record in records:
+        created = TrailEntry(
+            at=record.created_at,
+            kind="task",
+            action="taskCreated",
+            node_id=record.node_id,
+            node_name=_label(nodes, record.node_id),
+            task_id=record.task_id,
+            assignee_id=record.assignee_id,
+            sequence=record.sequence,
+        )
+        # Later rounds begin with the command that ended the one before.
+        if record.round == 1:
+            yield created
+        if record.ended_at is not None and record.end_reason not in _TOLD_BY_COMMAND:
+            reason = record.end_reason.value if record.end_reason is not None else None
+            yield msgspec.structs.replace(created, at=record.ended_at, action="taskEnded", reason=reason)
+
+
+def _steps(nodes: Mapping[str, Node], executions: Iterable[NodeInstance]) -> Iterator[TrailEntry]:
+    for execution in executions:
+        failed = execution.fault is not None
+        if execution.ended_at is None and not failed:
+            continue
+        outcome = execution.outputs.get("outcome")
+        yield TrailEntry(
+            at=execution.ended_at or execution.started_at,
+            kind="fault" if failed else "node",
+            action="nodeFaulted" if failed else f"node{execution.status.value}",
+            node_id=execution.node_id,
+            node_name=execution.name or _label(nodes, execution.node_id),
+            activity_type=execution.activity_type,
+            outcome=outcome if isinstance(outcome, str) else None,
+            status=execution.status.value,
+            try_count=execution.try_count,
+            fault=execution.fault,
+            sequence=execution.sequence,
+        )
