@@ -36,16 +36,21 @@ class BookmarkRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Complete(msgspec.Struct, frozen=True, kw_only=True):
-    """The node is done: outputs are merged into the variables, a label is written to ``outcome`` (spec 3.5)."""
+    """The node is done: outputs are merged into the variables, a label is written to ``outcome`` (spec 3.5).
+
+    ``result``, when given, becomes the result of the instance: the last End with an outcome wins (spec 4.2).
+    """
 
     outputs: JsonObject = {}
     label: str | None = None
+    result: str | None = None
 
 
 class Suspend(msgspec.Struct, frozen=True, kw_only=True):
     """The node waits: new bookmarks, bookmarks of its own to delete, outputs merged at once (spec 3.7, 6.1).
 
-    ``signers_done`` and ``signers_total``, when given, are shown on the node's open tasks.
+    ``signers_done`` and ``signers_total``, when given, are shown on the node's open tasks. ``rebuilt``: what was
+    consumed decided nothing, the new bookmark stands in for it (spec 6.3).
     """
 
     bookmarks: tuple[BookmarkRequest, ...] = ()
@@ -53,6 +58,7 @@ class Suspend(msgspec.Struct, frozen=True, kw_only=True):
     outputs: JsonObject = {}
     signers_done: int | None = None
     signers_total: int | None = None
+    rebuilt: bool = False
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +116,10 @@ class ActivityContext(Protocol):
         """The wave's instant."""
 
     @property
+    def default_priority(self) -> str | None:
+        """The definition's own default for the priority of tasks."""
+
+    @property
     def variables(self) -> JsonObject:
         """The instance's variables; not to be changed."""
 
@@ -137,7 +147,10 @@ class ActivityContext(Protocol):
         """Return the value of an expression that stands inside a structured property (assignee rules)."""
 
     def assignees(self) -> AssigneeResult:
-        """Resolve the node's assignee rules (spec 6.6, 25): rules' results in order, no blanks, no duplicates."""
+        """Resolve the node's assignee rules (spec 6.6, 25): rules' results in order, no blanks, no duplicates.
+
+        Disabled accounts count as absent; when nobody is left, the node's empty-assignee strategy has been applied.
+        """
 
     def log(self, level: str, message: str) -> None:
         """Queue a line for the logger ``waypost.flow``, written after the commit."""
@@ -154,11 +167,15 @@ class ResumeInput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AssigneeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Who may decide; ``claimable`` holds the ids that are groups. ``fault``: a rule failed (never "empty")."""
+    """Who may decide; ``claimable`` holds the ids that are groups. ``fault``: a rule failed (never "empty").
+
+    ``label`` set: nobody was found, and the node's strategy completes it with that label (spec 6.6).
+    """
 
     ids: tuple[str, ...] = ()
     claimable: frozenset[str] = frozenset()
     fault: WorkflowFault | None = None
+    label: str | None = None
 
 
 @runtime_checkable
@@ -192,6 +209,8 @@ class CompensableActivity(Activity, Protocol):
 class ActivityFault(Exception):
     """Raised by context methods and activities to fault the node with a key and arguments."""
 
-    def __init__(self, key: str, *, code: str, args: dict[str, Any] | None = None) -> None:
-        self.fault = WorkflowFault(code=code, key=key, args=args or {})
+    def __init__(
+        self, key: str, *, code: str, args: dict[str, Any] | None = None, inner: WorkflowFault | None = None
+    ) -> None:
+        self.fault = WorkflowFault(code=code, key=key, args=args or {}, inner=inner)
         super().__init__(key)

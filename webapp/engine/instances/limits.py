@@ -1,0 +1,31 @@
+"""How long texts may be, and how large an instance's variables (spec 1.17, 13). Longer is refused, never cut."""
+
+from __future__ import annotations
+
+from webapp.engine.errors import Problem
+
+MAX_TITLE = 500
+MAX_KEY = 200
+MAX_CORRELATION = 200
+MAX_ACCOUNT = 128
+MAX_OUTCOME = 128
+MAX_REMARK = 10_000
+"""A reason or a comment."""
+
+MAX_VARIABLES_BYTES = 1024 * 1024
+
+
+def length_problems(path: str, text: str | None, limit: int) -> list[Problem]:
+    """Return the problem of a text that is longer than *limit*, or holds U+0000, which no store keeps (spec 25)."""
+    if text is None:
+        return []
+    if len(text) > limit:
+        return [Problem(path=path, key="workflow.input.too_long", params={"max": limit, "length": len(text)})]
+    if "\x00" in text:
+        return [Problem(path=path, key="workflow.input.nul")]
+    return []
+
+
+def blank_problems(path: str, text: str | None) -> list[Problem]:
+    """Return the problem of a text that must not be blank."""
+    return [] if text and text.strip() else [Problem(path=path, key="workflow.input.blank")]

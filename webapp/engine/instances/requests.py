@@ -1,0 +1,102 @@
+"""The start request, and the variables a new instance begins with (spec 1.14, 1.16, 1.17, 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+
+import msgspec
+
+from webapp.engine.definitions.model import VariableDefinition, WorkflowDefinition
+from webapp.engine.errors import TOO_LARGE, InputInvalid, Problem
+from webapp.engine.instances.limits import (
+    MAX_ACCOUNT,
+    MAX_CORRELATION,
+    MAX_TITLE,
+    MAX_VARIABLES_BYTES,
+    length_problems,
+)
+from webapp.engine.numbers import JsonObject, JsonValue, copy_json, encode
+from webapp.engine.schedules import is_date, is_instant
+
+
+class StartRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new instance starts with. Ids, lineage and depth are filled by the engine's own callers."""
+
+    variables: JsonObject = {}
+    title: str | None = None
+    correlation_id: str | None = None
+    starter_id: str | None = None
+    requested_by: str | None = None
+    instance_id: str | None = None
+    parent_instance_id: str | None = None
+    parent_node_instance_id: str | None = None
+    root_instance_id: str | None = None
+    depth: int = 0
+    scheduled_at: datetime | None = None
+
+
+_IS: dict[str, Callable[[JsonValue], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "number": lambda value: isinstance(value, int | Decimal) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
+    "date": lambda value: isinstance(value, str) and is_date(value),
+    "dateTime": lambda value: isinstance(value, str) and is_instant(value),
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+}
+
+VARIABLE_TYPES = tuple(_IS)
+"""The types a variable may be declared with."""
+
+
+def initial_variables(definition: WorkflowDefinition, request: StartRequest) -> JsonObject:
+    """Return a copy of the request's variables with the declared defaults.
+
+    :raises InputInvalid: a required one is missing, one is of the wrong type, or a text is too long: all at once.
+    """
+    problems = _text_problems(request)
+    variables: JsonObject = copy_json(request.variables)
+    for declared in definition.variables:
+        if declared.name in variables:
+            problems += _type_problems(declared, variables[declared.name])
+        elif declared.required:
+            problems.append(
+                Problem(
+                    path=f"variables.{declared.name}", key="workflow.variable.required", params={"name": declared.name}
+                )
+            )
+        elif declared.default_value is not None:
+            variables[declared.name] = copy_json(declared.default_value)
+    if problems:
+        raise InputInvalid("workflow.start.invalid", problems=problems)
+    check_size(variables, "variables")
+    return variables
+
+
+def check_size(variables: JsonObject, path: str) -> int:
+    """Return the size of a variables document in bytes. :raises InputInvalid: over the limit of spec 13."""
+    size = len(encode(variables))
+    if size > MAX_VARIABLES_BYTES:
+        raise InputInvalid(
+            "workflow.variables.too_large", code=TOO_LARGE, params={"max": MAX_VARIABLES_BYTES}, path=path
+        )
+    return size
+
+
+def _type_problems(declared: VariableDefinition, value: JsonValue) -> list[Problem]:
+    if declared.type is None or (value is None and not declared.required):
+        return []
+    if value is not None and _IS.get(declared.type, lambda _: True)(value):
+        return []
+    params = {"name": declared.name, "type": declared.type}
+    return [Problem(path=f"variables.{declared.name}", key="workflow.variable.type", params=params)]
+
+
+def _text_problems(request: StartRequest) -> list[Problem]:
+    return [
+        *length_problems("title", request.title, MAX_TITLE),
+        *length_problems("correlationId", request.correlation_id, MAX_CORRELATION),
+        *length_problems("starterId", request.starter_id, MAX_ACCOUNT),
+    ]

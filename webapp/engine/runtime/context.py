@@ -1,0 +1,224 @@
+"""What a running activity sees of its instance and node (spec 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from decimal import Decimal
+
+from webapp.engine.activities.api import ActivityFault, AssigneeResult
+from webapp.engine.activities.compiled import CompiledNode, Read
+from webapp.engine.assignees import (
+    AssigneeError,
+    AssigneeResolution,
+    AssigneeRule,
+    EmptyAssigneeStrategy,
+    RuleType,
+    read_rules,
+    resolve,
+)
+from webapp.engine.errors import UNEXPECTED, VALIDATION_EXPRESSION
+from webapp.engine.expressions import ExpressionError
+from webapp.engine.instances.bookmarks import Bookmark
+from webapp.engine.instances.journal import Event, LogLine
+from webapp.engine.instances.model import NodeInstance, WorkflowFault
+from webapp.engine.numbers import JsonObject, JsonValue, copy_json
+from webapp.engine.runtime import events as topics
+from webapp.engine.runtime.effects import WaveState
+
+
+class NodeContext:
+    """One run of one node."""
+
+    __slots__ = ("_node", "_node_instance", "_wave")
+
+    def __init__(self, wave: WaveState, node: CompiledNode, node_instance: NodeInstance) -> None:
+        self._wave = wave
+        self._node = node
+        self._node_instance = node_instance
+
+    @property
+    def instance_id(self) -> str:
+        """The instance's id."""
+        return self._wave.instance.id
+
+    @property
+    def instance_title(self) -> str:
+        """The instance's title."""
+        return self._wave.instance.title
+
+    @property
+    def correlation_id(self) -> str | None:
+        """The instance's correlation id."""
+        return self._wave.instance.correlation_id
+
+    @property
+    def starter_id(self) -> str | None:
+        """Who started the instance."""
+        return self._wave.instance.starter_id
+
+    @property
+    def node_id(self) -> str:
+        """The node's id in its definition."""
+        return self._node.id
+
+    @property
+    def node_name(self) -> str:
+        """The node's name."""
+        return self._node.name
+
+    @property
+    def node_instance_id(self) -> str:
+        """The id of this execution."""
+        return self._node_instance.id
+
+    @property
+    def try_count(self) -> int:
+        """1 on the first run."""
+        return self._node_instance.try_count
+
+    @property
+    def now(self) -> datetime:
+        """The wave's instant."""
+        return self._wave.now
+
+    @property
+    def default_priority(self) -> str | None:
+        """The definition's own default for the priority of tasks."""
+        return self._wave.compiled.definition.priority
+
+    @property
+    def variables(self) -> JsonObject:
+        """The instance's variables; not to be changed."""
+        return self._wave.variables
+
+    @property
+    def state(self) -> JsonObject:
+        """This execution's private state: changed in place, kept over waits."""
+        return self._node_instance.state
+
+    @property
+    def bookmarks(self) -> Sequence[Bookmark]:
+        """This execution's open bookmarks (the one being resumed is already gone)."""
+        return self._wave.of_node(self._node_instance.id)
+
+    def literal(self, name: str, default: JsonValue = None) -> JsonValue:
+        """Return a copy of the property as it stands in the definition; null counts as absent."""
+        value = self._raw(name)
+        return default if value is None else copy_json(value)
+
+    def text(self, name: str) -> str | None:
+        """Return a template property rendered; numbers and booleans become text, lists and objects are a fault."""
+        render = self._node.templates.get(name)
+        if render is not None:
+            rendered: str = self._read(name, render)
+            return rendered
+        value = self._raw(name)
+        if value is None:
+            return None
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int | Decimal):
+            return format(value, "d" if isinstance(value, int) else "f")
+        raise ActivityFault("workflow.property.type", code=UNEXPECTED, args={"name": name, "type": "string"})
+
+    def evaluate(self, name: str) -> JsonValue:
+        """Return the value of an expression property; a value that is no text stands for itself."""
+        read = self._node.expressions.get(name)
+        return copy_json(self._raw(name)) if read is None else self._read(name, read)
+
+    def evaluate_each(self, name: str) -> JsonObject:
+        """Return the values of a property that is an object of expressions or of templates."""
+        members = self._node.members.get(name)
+        if members is not None:
+            return {key: copy_json(self._read(f"{name}.{key}", read)) for key, read in members.items()}
+        if self._raw(name) is None:
+            return {}
+        raise ActivityFault("workflow.property.type", code=UNEXPECTED, args={"name": name, "type": "object"})
+
+    def evaluate_text(self, text: str) -> JsonValue:
+        """Return the value of an expression that stands inside a structured property."""
+        return self._wave.kit.evaluator.compile(text).evaluate(self._wave.scope)
+
+    def assignees(self) -> AssigneeResult:
+        """Resolve the node's names, else its expression, and behind them its rules (spec 4.9)."""
+        strategy = EmptyAssigneeStrategy.read(self._raw("EmptyAssigneeStrategy"))
+        if strategy is None:
+            args = {"strategy": self._raw("EmptyAssigneeStrategy")}
+            raise ActivityFault("workflow.task.unknown_strategy", code=UNEXPECTED, args=args)
+        try:
+            found = resolve(
+                self._rules(),
+                self._wave.kit.providers,
+                self._resolution,
+                strategy=strategy,
+                fallback=[name for name in self.literal("FallbackAssignees", []) if isinstance(name, str)],
+                absent=self._absent(),
+            )
+        except AssigneeError as error:
+            return AssigneeResult(fault=WorkflowFault(code=error.code, key=error.key, args=error.arguments))
+        except ExpressionError as error:
+            raise _property_fault("AssigneeRules", error) from error
+        return AssigneeResult(ids=found.ids, label=found.label)
+
+    def log(self, level: str, message: str) -> None:
+        """Queue a line for the logger ``waypost.flow``, written after the commit."""
+        line = LogLine(level=level, message=message, instance_id=self.instance_id, node_id=self._node.id)
+        self._wave.log_lines.append(line)
+
+    def publish(self, name: str, payload: JsonObject) -> None:
+        """Queue a ``workflow.custom`` event."""
+        data = {
+            "eventName": name,
+            "instanceId": self.instance_id,
+            "correlationId": self.correlation_id,
+            "payload": copy_json(payload),
+        }
+        self._wave.events.append(Event(topic=topics.CUSTOM, data=data))
+
+    def _raw(self, name: str) -> JsonValue:
+        properties = self._node.properties
+        value = properties.get(name)
+        # A custom activity may read a property that its descriptor does not list, in either spelling (D35).
+        return properties.get(name[0].lower() + name[1:]) if value is None else value
+
+    def _read(self, name: str, read: Read) -> JsonValue:
+        try:
+            return read(self._wave.scope)
+        except ExpressionError as error:
+            raise _property_fault(name, error) from error
+
+    def _rules(self) -> list[AssigneeRule]:
+        rules = []
+        names = self.literal("Assignees")
+        if names is not None:
+            if not isinstance(names, list):
+                raise AssigneeError("workflow.assignee.not_names")
+            rules.append(AssigneeRule(type=RuleType.USER, values=tuple(names)))
+        elif (text := self._raw("AssigneesExpression")) is not None:
+            rules.append(AssigneeRule(type=RuleType.EXPRESSION, values=(text,)))
+        return rules + read_rules(self.literal("AssigneeRules"))
+
+    def _resolution(self, rule: AssigneeRule) -> AssigneeResolution:
+        instance = self._wave.instance
+        return AssigneeResolution(
+            rule=rule,
+            starter_id=instance.starter_id,
+            evaluate=self.evaluate_text,
+            partition=instance.tenant_id,
+            instance_id=instance.id,
+            node_id=self._node.id,
+        )
+
+    def _absent(self) -> Callable[[Collection[str]], Collection[str]]:
+        directory, partition = self._wave.kit.directory, self._wave.instance.tenant_id
+        if directory is None:
+            return lambda names: ()
+        return lambda names: directory.disabled(partition, names)
+
+
+def _property_fault(name: str, error: ExpressionError) -> ActivityFault:
+    inner = WorkflowFault(code=error.code, key=error.key, args=error.params)
+    return ActivityFault("workflow.property.failed", code=VALIDATION_EXPRESSION, args={"name": name}, inner=inner)

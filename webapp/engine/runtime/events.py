@@ -1,0 +1,87 @@
+"""The ``workflow.*`` events: topics and what their data hold (spec 9.1). Variables are in none of them."""
+
+from __future__ import annotations
+
+from webapp.engine.instances.bookmarks import Bookmark
+from webapp.engine.instances.model import NodeInstance, WorkflowFault, WorkflowInstance
+from webapp.engine.numbers import JsonObject
+from webapp.engine.schedules import instant_text
+
+INSTANCE_STARTED = "workflow.instance.started"
+INSTANCE_COMPLETED = "workflow.instance.completed"
+INSTANCE_FAULTED = "workflow.instance.faulted"
+INSTANCE_CANCELED = "workflow.instance.canceled"
+INSTANCE_TERMINATED = "workflow.instance.terminated"
+INSTANCE_RESUMED = "workflow.instance.resumed"
+NODE_EXECUTING = "workflow.node.executing"
+NODE_EXECUTED = "workflow.node.executed"
+NODE_FAULTED = "workflow.node.faulted"
+TASK_CREATED = "workflow.task.created"
+TASK_COMPLETED = "workflow.task.completed"
+TASK_TRANSFERRED = "workflow.task.transferred"
+TASK_ADDED = "workflow.task.added"
+CUSTOM = "workflow.custom"
+
+
+def fault_json(fault: WorkflowFault) -> JsonObject:
+    """Return a fault as the JSON that ``lastError`` and events hold; decimals in its arguments stay decimals."""
+    inner = None if fault.inner is None else fault_json(fault.inner)
+    return {"code": fault.code, "key": fault.key, "args": dict(fault.args), "inner": inner}
+
+
+def instance_data(instance: WorkflowInstance) -> JsonObject:
+    """Return what events tell of an instance."""
+    return {
+        "id": instance.id,
+        "tenantId": instance.tenant_id,
+        "definitionId": instance.definition_id,
+        "definitionName": instance.definition_name,
+        "definitionVersion": instance.definition_version,
+        "title": instance.title,
+        "status": instance.status.value,
+        "correlationId": instance.correlation_id,
+        "starterId": instance.starter_id,
+        "parentInstanceId": instance.parent_instance_id,
+        "rootInstanceId": instance.root_instance_id,
+        "outcome": instance.outcome,
+        "fault": None if instance.fault is None else fault_json(instance.fault),
+        "faultNodeId": instance.fault_node_id,
+        "cancellationReason": instance.cancellation_reason,
+    }
+
+
+def node_data(node_instance: NodeInstance) -> JsonObject:
+    """Return what events tell of a node instance."""
+    fault = node_instance.fault
+    return {
+        "id": node_instance.id,
+        "nodeId": node_instance.node_id,
+        "name": node_instance.name,
+        "activityType": node_instance.activity_type,
+        "status": node_instance.status.value,
+        "tryCount": node_instance.try_count,
+        "outcome": node_instance.outputs.get("outcome"),
+        "fault": None if fault is None else fault_json(fault),
+    }
+
+
+def task_data(instance: WorkflowInstance, bookmark: Bookmark, copies: list[str]) -> JsonObject:
+    """Return the task view of an event, with the copied users."""
+    due = bookmark.task_due_at
+    return {
+        "taskId": bookmark.id,
+        "instanceId": instance.id,
+        "instanceTitle": instance.title,
+        "definitionName": instance.definition_name,
+        "nodeId": bookmark.node_id,
+        "nodeInstanceId": bookmark.node_instance_id,
+        "title": bookmark.title,
+        "assigneeId": bookmark.key,
+        "correlationId": bookmark.correlation_id or instance.correlation_id,
+        "starterId": instance.starter_id,
+        "priority": bookmark.priority.value,
+        "dueAt": None if due is None else instant_text(due),
+        "createdAt": instant_text(bookmark.created_at),
+        "tenantId": instance.tenant_id,
+        "ccUserIds": copies,
+    }

@@ -1,0 +1,261 @@
+"""The wave: takes items from the queue until it is empty or the instance no longer runs (spec 3.3 to 3.10)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from webapp.engine.activities.api import (
+    ActivityOutcome,
+    BookmarkRequest,
+    Complete,
+    EndInstance,
+    Fault,
+    ResumeInput,
+    Suspend,
+)
+from webapp.engine.activities.compiled import CompiledNode
+from webapp.engine.errors import NOTFOUND_TYPE, UNEXPECTED, Unexpected
+from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
+from webapp.engine.instances.journal import EndReason
+from webapp.engine.instances.limits import MAX_OUTCOME, MAX_VARIABLES_BYTES
+from webapp.engine.instances.model import OUTCOME, InstanceStatus, NodeInstance, NodeStatus, WorkflowFault
+from webapp.engine.runtime import ending, events, faults, routing
+from webapp.engine.runtime.context import NodeContext
+from webapp.engine.runtime.effects import VariablesTooLarge, WaveState
+from webapp.engine.runtime.queue import Fresh, Item, Resumption, Retrial
+from webapp.engine.schedules import later
+from webapp.engine.tasks.user_tasks import ACTOR, COMMENT
+
+TIMED_OUT = "__timeout"
+CHILDREN = "__childInstanceIds"
+
+
+class Executor:
+    """Runs one wave."""
+
+    def __init__(self, wave: WaveState, items: Iterable[Item]) -> None:
+        self._wave = wave
+        self._queue: deque[Item] = deque(items)
+
+    def run(self) -> None:
+        """Run until nothing is left to do, then settle what became of the instance."""
+        wave, queue = self._wave, self._queue
+        left = wave.kit.options.max_node_executions_per_burst
+        while queue and wave.instance.status is InstanceStatus.RUNNING:
+            if self._is_void(queue[0]):
+                queue.popleft()
+                continue
+            if left == 0:
+                maximum = wave.kit.options.max_node_executions_per_burst
+                self._fault_instance(_fault("workflow.burst.exceeded", max=maximum), None)
+                break
+            left -= 1
+            self._step(queue.popleft())
+        ending.finalize(wave)
+
+    def _is_void(self, item: Item) -> bool:
+        """Whether an earlier item of this wave took away what this one was to consume."""
+        if type(item) is Fresh:
+            return False
+        bookmark = item.bookmark  # type: ignore[union-attr]  # only the other two have one, and they have it
+        return bookmark is not None and bookmark.id not in self._wave.bookmarks
+
+    def _step(self, item: Item) -> None:
+        if isinstance(item, Fresh):
+            node_instance = self._wave.open_node(item.node, item.caused_by, item.via)
+            self._guarded(item.node, node_instance, None)
+        elif isinstance(item, Resumption):
+            self._resume(item)
+        else:
+            self._retry(item)
+
+    def _resume(self, item: Resumption) -> None:
+        bookmark = item.bookmark
+        node_instance = self._present(bookmark.node_instance_id)
+        inputs = item.inputs
+        if bookmark.kind is BookmarkKind.NODE_TIMEOUT:
+            inputs = {**inputs, TIMED_OUT: True}
+        self._wave.consume(bookmark)
+        node_instance.status = NodeStatus.RUNNING
+        node_instance.fault = None
+        node_instance.inputs = inputs
+        node = self._node(node_instance)
+        self._guarded(node, node_instance, ResumeInput(bookmark=bookmark, inputs=inputs))
+
+    def _retry(self, item: Retrial) -> None:
+        node_instance = self._present(item.node_instance_id)
+        self._wave.clear_node(node_instance.id, EndReason.FAULTED)
+        node_instance.status = NodeStatus.RUNNING
+        node_instance.try_count += 1
+        node_instance.fault = None
+        node_instance.ended_at = None
+        node_instance.state.pop(CHILDREN, None)
+        self._guarded(self._node(node_instance), node_instance, None)
+
+    def _present(self, node_instance_id: str | None) -> NodeInstance:
+        found = self._wave.touch(node_instance_id)
+        if found is None:
+            raise Unexpected("workflow.node.missing", params={"id": node_instance_id})
+        return found
+
+    def _node(self, node_instance: NodeInstance) -> CompiledNode:
+        node = self._wave.compiled.nodes.get(node_instance.node_id)
+        if node is None:
+            raise Unexpected("workflow.node.missing", params={"id": node_instance.node_id})
+        return node
+
+    def _guarded(self, node: CompiledNode, node_instance: NodeInstance, resume: ResumeInput | None) -> None:
+        """Run a node; an exception of the engine's own faults the instance, with the node recorded (spec 3.3)."""
+        wave = self._wave
+        wave.node_event(events.NODE_EXECUTING, node_instance)
+        if node.execute is None:
+            fault = WorkflowFault(
+                code=NOTFOUND_TYPE, key="workflow.activity.unknown", args={"type": node.node.activity_type}
+            )
+            faults.end_failed(wave, node_instance, fault)
+            self._fault_instance(fault, node_instance)
+            return
+        if node.effects:
+            wave.outside_effects = True
+        outcome = self._call(node, node_instance, resume)
+        try:
+            self._dispatch(node, node_instance, outcome, resume)
+        except routing.RoutingFault as error:
+            self._fault_instance(error.fault, node_instance)
+        except Exception as error:
+            self._fault_instance(faults.fault_of(error), node_instance)
+        if resume is not None and resume.bookmark.kind is BookmarkKind.USER_TASK:
+            self._end_round(node_instance, resume, outcome)
+
+    def _call(self, node: CompiledNode, node_instance: NodeInstance, resume: ResumeInput | None) -> ActivityOutcome:
+        context = NodeContext(self._wave, node, node_instance)
+        try:
+            if resume is None:
+                return node.execute(context)  # type: ignore[misc]  # the caller has seen that there is an activity
+            if node.resume is not None:
+                return node.resume(context, resume)
+        except Exception as error:
+            return Fault(fault=faults.fault_of(error))
+        if resume.bookmark.kind is BookmarkKind.NODE_TIMEOUT:
+            return Fault(fault=_fault("workflow.node.timed_out", node=node.name))
+        return Complete(outputs=resume.inputs)
+
+    def _end_round(self, node_instance: NodeInstance, resume: ResumeInput, outcome: ActivityOutcome) -> None:
+        """Write how the round of a consumed task ended: decided, made anew, or lost to a fault."""
+        tasks = self._wave.tasks
+        if isinstance(outcome, Suspend) and outcome.rebuilt:
+            tasks.ended(resume.bookmark, EndReason.REBUILT)
+        elif node_instance.status is NodeStatus.FAULTED:
+            tasks.ended(resume.bookmark, EndReason.FAULTED)
+        else:
+            tasks.decided(
+                resume.bookmark,
+                EndReason.COMPLETED,
+                self._wave.command,
+                actor_id=_text(resume.inputs.get(ACTOR)) or resume.bookmark.key,
+                outcome=_text(resume.inputs.get(OUTCOME)),
+                comment=_text(resume.inputs.get(COMMENT)),
+            )
+
+    def _dispatch(
+        self, node: CompiledNode, node_instance: NodeInstance, outcome: object, resume: ResumeInput | None
+    ) -> None:
+        try:
+            if isinstance(outcome, Complete):
+                self._complete(node, node_instance, outcome, resume)
+            elif isinstance(outcome, Suspend):
+                self._suspend(node, node_instance, outcome, first=resume is None)
+            elif isinstance(outcome, Fault):
+                self._fail(node, node_instance, outcome.fault)
+            elif isinstance(outcome, EndInstance):
+                self._terminate(node_instance, outcome)
+            else:
+                self._fail(node, node_instance, _fault("workflow.activity.bad_outcome", type=type(outcome).__name__))
+        except VariablesTooLarge:
+            self._fail(node, node_instance, _fault("workflow.variables.too_large", max=MAX_VARIABLES_BYTES))
+
+    def _complete(
+        self, node: CompiledNode, node_instance: NodeInstance, outcome: Complete, resume: ResumeInput | None
+    ) -> None:
+        wave, label = self._wave, outcome.label
+        if label is not None and len(label) > MAX_OUTCOME:
+            self._fail(node, node_instance, _fault("workflow.outcome.too_long", max=MAX_OUTCOME))
+            return
+        wave.merge(outcome.outputs)
+        node_instance.status = NodeStatus.COMPLETED
+        node_instance.ended_at = wave.now
+        node_instance.outputs = outcome.outputs
+        if label is not None:
+            node_instance.outputs = {**outcome.outputs, OUTCOME: label}
+            wave.set_label(label)
+        timed_out = resume is not None and resume.bookmark.kind is BookmarkKind.NODE_TIMEOUT
+        wave.clear_node(node_instance.id, EndReason.TIMEOUT if timed_out else EndReason.SIBLING)
+        if outcome.result is not None:
+            wave.set_result(outcome.result)
+        wave.node_event(events.NODE_EXECUTED, node_instance)
+        self._route(node, node_instance)
+
+    def _route(self, node: CompiledNode, node_instance: NodeInstance) -> None:
+        wave = self._wave
+        routing.send(wave.instance, self._queue, node_instance, routing.choose(node, wave.scope))
+
+    def _suspend(self, node: CompiledNode, node_instance: NodeInstance, outcome: Suspend, *, first: bool) -> None:
+        wave = self._wave
+        removed = outcome.removed_bookmark_ids
+        kept = [bookmark for bookmark in wave.of_node(node_instance.id) if bookmark.id not in removed]
+        if not kept and not outcome.bookmarks:
+            self._fail(node, node_instance, _fault("workflow.activity.no_bookmark", node=node.name))
+            return
+        wave.merge(outcome.outputs)
+        node_instance.status = NodeStatus.SUSPENDED
+        for bookmark_id in removed:
+            if bookmark_id in wave.bookmarks:
+                wave.delete(wave.bookmarks[bookmark_id], EndReason.REMOVED)
+        for request in outcome.bookmarks:
+            kept.append(wave.add_bookmark(node_instance, request))
+        if outcome.signers_total is not None:
+            self._show_progress(kept, outcome.signers_done or 0, outcome.signers_total)
+        seconds = node.node.timeout_seconds
+        if first and seconds is not None and seconds > 0:
+            deadline = BookmarkRequest(kind=BookmarkKind.NODE_TIMEOUT, due_at=later(wave.now, seconds))
+            wave.add_bookmark(node_instance, deadline)
+        wave.node_event(events.NODE_EXECUTED, node_instance)
+
+    def _show_progress(self, bookmarks: list[Bookmark], done: int, total: int) -> None:
+        for bookmark in bookmarks:
+            shown = (bookmark.signers_done, bookmark.signers_total)
+            if bookmark.kind is BookmarkKind.USER_TASK and shown != (done, total):
+                own = self._wave.change(bookmark)
+                own.signers_done, own.signers_total = done, total
+
+    def _terminate(self, node_instance: NodeInstance, outcome: EndInstance) -> None:
+        wave = self._wave
+        node_instance.status = NodeStatus.COMPLETED
+        node_instance.ended_at = wave.now
+        wave.clear_node(node_instance.id, EndReason.TERMINATED)
+        wave.node_event(events.NODE_EXECUTED, node_instance)
+        ending.terminate(wave, outcome.reason)
+
+    def _fail(self, node: CompiledNode, node_instance: NodeInstance, fault: WorkflowFault) -> None:
+        wave = self._wave
+        if faults.schedule_retry(wave, node, node_instance, fault):
+            return
+        if node.node.continue_on_error:
+            faults.go_on(wave, node_instance, fault)
+            self._route(node, node_instance)
+            return
+        faults.end_failed(wave, node_instance, fault)
+        self._fault_instance(fault, node_instance)
+
+    def _fault_instance(self, fault: WorkflowFault, node_instance: NodeInstance | None) -> None:
+        faults.fault_instance(self._wave, list(self._queue), fault, node_instance)
+        self._queue.clear()
+
+
+def _fault(key: str, **args: object) -> WorkflowFault:
+    return WorkflowFault(code=UNEXPECTED, key=key, args=args)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

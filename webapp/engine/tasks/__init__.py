@@ -1,0 +1,1 @@
+"""User tasks: signers, policies, and the rules of who may do what (spec 6)."""
