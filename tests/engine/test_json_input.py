@@ -20,7 +20,7 @@ MAX = 4 * 1024 * 1024
 
 
 def parse(text: str | bytes) -> Any:
-    return json_input.parse(text, max_bytes=MAX)
+    return json_input.read_json(text, max_bytes=MAX)
 
 
 def refusal(text: str | bytes) -> InputInvalid:
@@ -32,7 +32,7 @@ def refusal(text: str | bytes) -> InputInvalid:
 
 def check_refusal(value: object, path: str = "") -> InputInvalid:
     with pytest.raises(InputInvalid) as caught:
-        json_input.check(value, path)
+        json_input.check_json(value, path)
     return caught.value
 
 
@@ -156,11 +156,11 @@ def test_a_million_open_brackets_are_an_ordinary_refusal(bracket: str) -> None:
 def test_size_is_checked_before_anything_else() -> None:
     for text in ("[1, 2]", b"[1, 2]"):
         with pytest.raises(InputInvalid) as caught:
-            json_input.parse(text, max_bytes=5)
+            json_input.read_json(text, max_bytes=5)
         assert (caught.value.key, caught.value.params) == ("workflow.json.too_large", {"size": 6, "max": 5})
-    assert json_input.parse('"张"', max_bytes=5) == "张"
+    assert json_input.read_json('"张"', max_bytes=5) == "张"
     with pytest.raises(InputInvalid):
-        json_input.parse('"张"', max_bytes=4)
+        json_input.read_json('"张"', max_bytes=4)
 
 
 def test_huge_exponents_cost_nothing() -> None:
@@ -179,7 +179,7 @@ def test_a_document_of_1_mib_passes_quickly() -> None:
 
 def test_check_copies_and_normalises() -> None:
     value = {"a": [Decimal("1.50"), Decimal("-0"), Decimal("1E+3"), 5, None, True, "x"]}
-    checked = json_input.check(value)
+    checked = json_input.check_json(value)
     assert encode(checked) == b'{"a":[1.50,0,1000,5,null,true,"x"]}'
     checked["a"].append(1)
     assert len(value["a"]) == 7
@@ -209,7 +209,7 @@ def test_check_refuses_the_65th_level() -> None:
     value: list[Any] = []
     for _ in range(63):
         value = [value]
-    assert json_input.check(value) == value
+    assert json_input.check_json(value) == value
     assert check_refusal([value]).key == "workflow.json.depth"
 
 
@@ -232,7 +232,7 @@ def test_any_input_is_a_value_or_a_refusal(data: str | bytes) -> None:
     except InputInvalid as error:
         assert error.problems
     else:
-        assert json_input.check(value) == value
+        assert json_input.check_json(value) == value
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -246,6 +246,6 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_what_was_checked_survives_the_way_out_and_in(value: object) -> None:
-    checked = json_input.check(value)
+    checked = json_input.check_json(value)
     assert parse(encode(checked)) == checked
     assert encode(parse(encode(checked))) == encode(checked)

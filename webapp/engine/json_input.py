@@ -11,6 +11,7 @@ from typing import Any
 from webapp.engine.errors import InputInvalid, Problem
 from webapp.engine.numbers import JsonDecimal, JsonValue
 
+MAX_BYTES = 2 * 1024 * 1024 + 64 * 1024  # a definition at its limit and what a request wraps around it
 MAX_DEPTH = 64
 MAX_DIGITS = 40
 MAX_EXPONENT = 100
@@ -59,7 +60,7 @@ def item_path(path: str, index: int) -> str:
     return f"{path}[{index}]"
 
 
-def parse(data: bytes | str, *, max_bytes: int) -> JsonValue:
+def read_json(data: bytes | str, *, max_bytes: int = MAX_BYTES) -> JsonValue:
     """Return the JSON value of *data*, exact and within every limit.
 
     :raises InputInvalid: it is too large, no JSON (with line and column), or holds a duplicate name, NaN, Infinity, a
@@ -80,10 +81,10 @@ def parse(data: bytes | str, *, max_bytes: int) -> JsonValue:
     return value
 
 
-def check(value: object, path: str = "") -> JsonValue:
+def check_json(value: object, path: str = "") -> JsonValue:
     """Return *value*, built in Python, as a JSON value of its own; *path* is where it stands in the whole input.
 
-    :raises InputInvalid: it holds what ``parse`` would refuse, or what JSON cannot say (a float among it: write a
+    :raises InputInvalid: it holds what ``read_json`` would refuse, or what JSON cannot say (a float among it: write a
         ``Decimal``).
     """
     _raise_if_any(_problems(value, path))
