@@ -1,0 +1,113 @@
+"""My requests: what I started, whom each waits for, and what happened to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from flask import Blueprint, request
+from werkzeug.wrappers import Response
+
+from webapp.engine.instances.model import InstanceStatus
+from webapp.services.queries import InstanceQuery, InstanceSummary
+from webapp.services.views import InstanceOverview
+from webapp.web.deps import current_actor, services
+from webapp.web.drawing import drawing_of
+from webapp.web.htmx import render
+from webapp.web.listing import Listing, read_choice, read_paging
+from webapp.web.shell import page_text, require_sign_in
+from webapp.web.words import Words
+
+blueprint = Blueprint("requests", __name__, url_prefix="/requests")
+blueprint.before_request(require_sign_in)
+
+TABS: Mapping[str, tuple[InstanceStatus, ...]] = {
+    "open": (InstanceStatus.RUNNING, InstanceStatus.SUSPENDED, InstanceStatus.FAULTED),
+    "done": (InstanceStatus.COMPLETED, InstanceStatus.CANCELED, InstanceStatus.TERMINATED),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A request as the list shows it."""
+
+    id: str
+    title: str
+    definition_title: str
+    created_at: datetime
+    ended_at: datetime | None
+    status: str
+    state_text: str
+
+
+@blueprint.get("")
+def mine() -> Response:
+    """Show the list, and the newest request beside it."""
+    return _page(None)
+
+
+@blueprint.get("/<instance_id>")
+def one(instance_id: str) -> Response:
+    """Show one request."""
+    return _page(services().monitor.overview(current_actor(), instance_id))
+
+
+def _page(chosen: InstanceOverview | None) -> Response:
+    args, actor = request.args, current_actor()
+    tab = read_choice(args, "tab", TABS) or ("done" if chosen and chosen.instance.status in TABS["done"] else "open")
+    keyword = args.get("keyword", "").strip()
+    query = InstanceQuery(
+        statuses=TABS[tab], starter_id=actor.name, keyword=keyword or None, paging=read_paging(args, "-createdAt")
+    )
+    page = services().instances.query(actor, query)
+    counts = services().instances.counts(actor, InstanceQuery(starter_id=actor.name))
+    shown = chosen
+    if shown is None and page.items:
+        shown = services().monitor.overview(actor, page.items[0].id)
+    titles = {offer.name: offer.display_name or offer.name for offer in services().catalog.startable(actor)}
+    context: dict[str, Any] = {
+        "rows": [_row(item, titles) for item in page.items],
+        "filter": {"tab": tab, "keyword": keyword},
+        "tab_counts": {
+            name: sum(counts.get(status.value, 0) for status in statuses) for name, statuses in TABS.items()
+        },
+        "listing": Listing(page_text(), query.paging, page.total, len(page.items)),
+        "chosen": chosen is not None,
+        "overview": shown,
+        **(_details(shown) if shown else {}),
+    }
+    block = "request" if request.headers.get("HX-Target") == "task" else "list"
+    return render("requests/requests.html", block, **context)
+
+
+def _row(item: InstanceSummary, titles: Mapping[str, str]) -> Row:
+    page = page_text()
+    done = item.status is InstanceStatus.COMPLETED and item.outcome
+    status = "Waiting" if item.status is InstanceStatus.RUNNING else item.status.value
+    return Row(
+        id=item.id,
+        title=item.title,
+        definition_title=titles.get(item.definition_name, item.definition_name),
+        created_at=item.created_at,
+        ended_at=item.ended_at,
+        status=status,
+        state_text=page.outcome(item.outcome)
+        if done and item.outcome
+        else page.text(f"workflow.status.{item.status.value}"),
+    )
+
+
+def _details(overview: InstanceOverview) -> dict[str, Any]:
+    page = page_text()
+    words = Words(page, overview.names, current_actor().name)
+    declared, values = overview.definition.variables, overview.instance.variables
+    asked = {variable.name: values[variable.name] for variable in declared if variable.name in values}
+    return {
+        "say": words.say(overview),
+        "steps": words.steps(overview),
+        "drawing": drawing_of(overview, page.now, page.text),
+        "facts": words.facts(asked, declared),
+        "trail": words.trail([entry for entry in overview.trail if entry.kind != "node"]),
+    }
