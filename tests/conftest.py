@@ -1,11 +1,5 @@
-"""What every test shares: Hypothesis without deadlines and the same in each CI run."""
+"""Fixtures that every folder of tests may use."""
 
-from __future__ import annotations
+from tests.support.stores import migrated_postgresql, migrated_sqlite, stores
 
-import os
-
-from hypothesis import HealthCheck, settings
-
-settings.register_profile("waypost", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.register_profile("ci", settings.get_profile("waypost"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") == "true" else "waypost")
+__all__ = ["migrated_postgresql", "migrated_sqlite", "stores"]

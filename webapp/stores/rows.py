@@ -7,7 +7,7 @@ rewriting its document (:data:`BOOKMARK_OVERLAY`) win over the document when it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
 from webapp.engine.definitions.model import DefinitionStatus, WorkflowDefinition
@@ -45,6 +45,16 @@ _PRIORITIES = tuple(Priority)
 Model = TypeVar("Model")
 
 
+class Columns(Protocol):
+    """A row that is read back: a dict, or what the driver hands out."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """Return a column."""
+
+    def get(self, name: str, /) -> Any:
+        """Return a column, None if the table has no such column."""
+
+
 class _OfPartition(Protocol):
     @property
     def tenant_id(self) -> str | None:
@@ -60,6 +70,13 @@ def check_partition(partition: Partition, records: Iterable[_OfPartition]) -> No
             )
 
 
+def of_table(partition: Partition, row: Row) -> Row:
+    """Return the row as its table takes it: the platform's tables have no tenant_id."""
+    if partition is None:
+        del row["tenant_id"]
+    return row
+
+
 def document(model: object) -> str:
     """Return the stored form of a model."""
     return encode(model).decode()
@@ -73,7 +90,7 @@ def _object_or_none(text: str | None) -> JsonObject | None:
     return None if text is None else decode(text, JsonObject)
 
 
-def pick(model_type: type[Model], row: Mapping[str, Any], **values: Any) -> Model:
+def pick(model_type: type[Model], row: Columns, **values: Any) -> Model:
     """Build a struct from the columns of the same names; *values* stand in for those that differ.
 
     Rows of the platform's tables have no tenant_id: that is partition None.
@@ -132,9 +149,7 @@ def definition_row(definition: WorkflowDefinition) -> Row:
     }
 
 
-def definition_summary(
-    row: Mapping[str, Any], running_instances: int = 0, draft_version: int | None = None
-) -> DefinitionSummary:
+def definition_summary(row: Columns, running_instances: int = 0, draft_version: int | None = None) -> DefinitionSummary:
     """Return the list row of a definition."""
     return pick(
         DefinitionSummary,
@@ -185,7 +200,7 @@ def instance_row(instance: WorkflowInstance) -> Row:
     }
 
 
-def instance_summary(row: Mapping[str, Any]) -> InstanceSummary:
+def instance_summary(row: Columns) -> InstanceSummary:
     """Return the list row of an instance."""
     fault = row["fault"]
     return pick(
@@ -283,17 +298,17 @@ def bookmark_from(text: str, due_at: Any, original_due_at: Any, failures: int, o
     return bookmark
 
 
-def bookmark_summary(row: Mapping[str, Any]) -> BookmarkSummary:
+def bookmark_summary(row: Columns) -> BookmarkSummary:
     """Return a waiting point without its payload."""
     return pick(BookmarkSummary, row, kind=BookmarkKind(row["kind"]))
 
 
-def due_bookmark(row: Mapping[str, Any]) -> DueBookmark:
+def due_bookmark(row: Columns) -> DueBookmark:
     """Return a claimed bookmark."""
     return pick(DueBookmark, row, kind=BookmarkKind(row["kind"]))
 
 
-def task_summary(row: Mapping[str, Any]) -> TaskSummary:
+def task_summary(row: Columns) -> TaskSummary:
     """Return the list row of an open user task."""
     return pick(
         TaskSummary,
@@ -356,7 +371,7 @@ def task_end_values(end: TaskEnd) -> Row:
     }
 
 
-def task_record(row: Mapping[str, Any]) -> TaskRecord:
+def task_record(row: Columns) -> TaskRecord:
     """Return a task round; its correlation id is not kept."""
     reason = row["end_reason"]
     return pick(
@@ -368,7 +383,7 @@ def task_record(row: Mapping[str, Any]) -> TaskRecord:
     )
 
 
-def done_task_summary(row: Mapping[str, Any]) -> DoneTaskSummary:
+def done_task_summary(row: Columns) -> DoneTaskSummary:
     """Return the list row of an ended round."""
     return pick(DoneTaskSummary, row, id=row["task_id"], end_reason=EndReason(row["end_reason"]))
 
@@ -414,7 +429,7 @@ def audit_row(entry: AuditEntry) -> Row:
     }
 
 
-def audit_entry(row: Mapping[str, Any]) -> AuditEntry:
+def audit_entry(row: Columns) -> AuditEntry:
     """Return an audit entry."""
     return pick(AuditEntry, row, before=_object_or_none(row["before"]), after=_object_or_none(row["after"]))
 
@@ -436,6 +451,6 @@ def follow_up_row(follow_up: FollowUp) -> Row:
     }
 
 
-def follow_up(row: Mapping[str, Any]) -> FollowUp:
+def follow_up(row: Columns) -> FollowUp:
     """Return a follow-up."""
     return pick(FollowUp, row, payload=decode(row["payload"], JsonObject))

@@ -151,7 +151,7 @@ def _due(row: Row, now: datetime) -> bool:
 
 
 def _is_open_task(row: Row) -> bool:
-    return row["kind"] == BookmarkKind.USER_TASK.value and row["instance_status"] == "Running"
+    return (row["kind"], row["instance_status"]) == (BookmarkKind.USER_TASK.value, "Running")
 
 
 def _matches(row: Row, query: TaskQuery) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from webapp.engine.errors import READ_ONLY, Unexpected
-from webapp.engine.ports.stores import Partition
+from webapp.engine.ports.stores import DuplicateRecord, Partition
 from webapp.stores.rows import Row
 
 Key = tuple[Any, ...]
@@ -73,9 +73,13 @@ class Transaction:
         return row if row is not None and row["tenant_id"] == partition else None
 
     def put(self, table: str, row: Row) -> None:
-        """Insert or replace a row."""
+        """Insert or replace a row. :raises DuplicateRecord: another partition's row has the key."""
         self._check_writable()
-        self._changes.setdefault(table, {})[tuple(row[name] for name in KEYS[table])] = row
+        key = tuple(row[name] for name in KEYS[table])
+        there = self._database.tables[table].get(key)
+        if there is not None and there["tenant_id"] != row["tenant_id"]:
+            raise DuplicateRecord(f"{table} {key}")
+        self._changes.setdefault(table, {})[key] = row
 
     def update(self, table: str, row: Row, **values: Any) -> None:
         """Replace a row by a copy with other values."""

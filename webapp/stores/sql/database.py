@@ -1,0 +1,211 @@
+"""Engines and transactions: how a database is opened, read without waiting, and written by one transaction at a time.
+
+``db`` is for Flask's side; the stores take a plain Engine, because the poller's threads have no app context.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import URL, Connection, CursorResult, Engine, Executable, create_engine, event, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError, DisconnectionError, IntegrityError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from webapp.engine.errors import READ_ONLY, Unexpected
+from webapp.engine.ports.stores import DuplicateRecord, Partition, StoreFailure
+from webapp.stores.sql.dialects import POSTGRESQL, SQLITE, is_duplicate, is_transient
+from webapp.stores.sql.tables import METADATA
+
+db = SQLAlchemy(metadata=METADATA)
+
+WRITES = "waypost_writes"
+"""Execution option of connections whose transaction begins IMMEDIATE in SQLite."""
+
+BUSY_SECONDS = 15
+_IDLE_SECONDS = 5.0
+_CONNECT_SECONDS = 3
+
+Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+def normal_url(url: str | URL) -> URL:
+    """Return the URL with the driver that is used: ``postgresql://`` means psycopg 3."""
+    parsed = make_url(url)
+    if parsed.drivername in ("postgresql", "postgres"):
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() == SQLITE and parsed.database in (None, "", ":memory:"):
+        raise ValueError("an SQLite database needs a file")
+    return parsed
+
+
+def engine_options(url: str | URL, *, pool_size: int = 20) -> dict[str, Any]:
+    """Return what ``create_engine`` takes beside the URL (Flask-SQLAlchemy: SQLALCHEMY_ENGINE_OPTIONS)."""
+    options: dict[str, Any] = {"pool_size": pool_size, "max_overflow": pool_size, "pool_timeout": BUSY_SECONDS}
+    if normal_url(url).get_backend_name() == SQLITE:
+        options["connect_args"] = {"check_same_thread": False, "timeout": BUSY_SECONDS}
+    else:
+        options["connect_args"] = {
+            "connect_timeout": _CONNECT_SECONDS,
+            "application_name": "waypost",
+            "options": f"-c timezone=UTC -c lock_timeout={BUSY_SECONDS * 1000}",
+        }
+    return options
+
+
+def create_database(url: str | URL, *, sqlite_synchronous: str = "FULL", pool_size: int = 20) -> Engine:
+    """Return a plain Engine, ready for the stores."""
+    engine = create_engine(normal_url(url), **engine_options(url, pool_size=pool_size))
+    prepare(engine, sqlite_synchronous=sqlite_synchronous)
+    return engine
+
+
+def prepare(engine: Engine, *, sqlite_synchronous: str = "FULL") -> None:
+    """Install what each connection needs. Call once for an engine that something else has made."""
+    if engine.dialect.name == SQLITE:
+        _prepare_sqlite(engine, sqlite_synchronous)
+    else:
+        _prepare_server(engine)
+
+
+def _prepare_sqlite(engine: Engine, synchronous: str) -> None:
+    if synchronous not in ("OFF", "NORMAL", "FULL", "EXTRA"):
+        raise ValueError(f"not a value of synchronous: {synchronous!r}")
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
+        # The driver would begin transactions by itself, and never IMMEDIATE.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute(f"PRAGMA synchronous={synchronous}")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.execute("PRAGMA temp_store=MEMORY")
+        cursor.execute("PRAGMA cache_size=-16000")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # Only a writer takes the write lock, and it takes it at once: a reader never waits for one, and no
+        # transaction that has read fails when it comes to write.
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _prepare_server(engine: Engine) -> None:
+    @event.listens_for(engine, "checkin")
+    def remember(connection: DBAPIConnection | None, entry: ConnectionPoolEntry) -> None:
+        entry.info["waypost_used"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def check(connection: DBAPIConnection, entry: ConnectionPoolEntry, proxy: object) -> None:
+        # A ping costs a round trip, so only a connection that rested long enough to have died is asked.
+        used = entry.info.get("waypost_used")
+        if used is not None and time.monotonic() - used > _IDLE_SECONDS:
+            try:
+                alive = engine.dialect.do_ping(connection)
+            except Exception as error:
+                if isinstance(error, engine.dialect.loaded_dbapi.Error):
+                    raise DisconnectionError from error
+                raise
+            if not alive:
+                raise DisconnectionError
+
+
+class Transaction:
+    """A connection inside a transaction; failures become the port's."""
+
+    __slots__ = ("connection", "dialect", "writable")
+
+    def __init__(self, connection: Connection, *, writable: bool) -> None:
+        self.connection = connection
+        self.dialect = connection.dialect.name
+        self.writable = writable
+
+    def read(self, statement: Executable, parameters: Parameters | None = None) -> CursorResult[*tuple[Any, ...]]:
+        """Run a query."""
+        try:
+            return self.connection.execute(statement, parameters)
+        except SQLAlchemyError as error:
+            raise failure(error) from error
+
+    def write(self, statement: Executable, parameters: Parameters | None = None) -> CursorResult[*tuple[Any, ...]]:
+        """Run a statement that changes rows. :raises DuplicateRecord: a unique key is taken."""
+        if not self.writable:
+            raise Unexpected("workflow.persistence.read_only", code=READ_ONLY)
+        try:
+            return self.connection.execute(statement, parameters)
+        except IntegrityError as error:
+            if is_duplicate(error):
+                raise DuplicateRecord(str(error.orig)) from error
+            raise failure(error) from error
+        except SQLAlchemyError as error:
+            raise failure(error) from error
+
+
+def scope(partition: Partition, **values: Any) -> dict[str, Any]:
+    """Return a statement's parameters: the values, and the tenant where the tables hold several."""
+    if partition is not None:
+        values["p_tenant"] = partition
+    return values
+
+
+def failure(error: SQLAlchemyError) -> StoreFailure:
+    """Return the port's failure for the driver's."""
+    original = error.orig if isinstance(error, DBAPIError) else error
+    return StoreFailure(f"{type(original).__name__}: {original}", transient=is_transient(error))
+
+
+class Database:
+    """One database: an engine with its view for reading and its view for writing."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.dialect = engine.dialect.name
+        # PostgreSQL answers a single SELECT in one round trip instead of three when nothing is begun; each store
+        # method is one statement, and READ COMMITTED promises no more.
+        self._readers = engine.execution_options(isolation_level="AUTOCOMMIT") if self.dialect == POSTGRESQL else engine
+        self._writers = engine.execution_options(**{WRITES: True})
+        # SQLite has one writer. Threads of one process queue for it here: its own waiting sleeps and is not fair.
+        self._gate = threading.Lock() if self.dialect == SQLITE else None
+        self._gate_owner: int | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        """Open a transaction for reading; it never waits for a writer."""
+        try:
+            with self._readers.connect() as connection:
+                yield Transaction(connection, writable=False)
+        except SQLAlchemyError as error:
+            raise failure(error) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """Open a transaction for writing: commits at the end, rolls back when the block raises."""
+        with self._turn():
+            try:
+                with self._writers.begin() as connection:
+                    yield Transaction(connection, writable=True)
+            except SQLAlchemyError as error:
+                raise failure(error) from error
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if self._gate is None:
+            yield
+            return
+        if self._gate_owner == threading.get_ident():
+            raise RuntimeError("a unit of work for writing is open in this thread already")
+        if not self._gate.acquire(timeout=BUSY_SECONDS):
+            raise StoreFailure("the database is busy", transient=True)
+        self._gate_owner = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._gate_owner = None
+            self._gate.release()

@@ -1,0 +1,112 @@
+"""Follow-ups in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+
+from sqlalchemy import bindparam, delete, select, update
+
+from webapp.engine.instances.journal import FollowUp
+from webapp.engine.ports.stores import Partition
+from webapp.stores import rows
+from webapp.stores.sql.claims import claim, free_claims, is_free
+from webapp.stores.sql.database import Transaction, scope
+from webapp.stores.sql.dialects import Instant, upsert
+from webapp.stores.sql.queries import by_key, columns
+from webapp.stores.sql.tables import PLATFORM_SET, SETS, TENANT_SET, TableSet
+
+_MODEL = (
+    "id",
+    "tenant_id",
+    "action",
+    "source_instance_id",
+    "target_instance_id",
+    "payload",
+    "created_at",
+    "due_at",
+    "failures",
+)
+
+
+class Statements:
+    """The statements over one set of tables in one dialect, built once."""
+
+    def __init__(self, dialect: str, tables: TableSet) -> None:
+        table = tables.follow_ups
+        full = columns(table, *_MODEL)
+        self.claimable = (
+            select(*full)
+            .where(table.c.due_at <= bindparam("p_now", type_=Instant()), is_free(table))
+            .order_by(table.c.due_at, table.c.id)
+            .limit(bindparam("p_limit"))
+            .with_for_update(skip_locked=True)
+        )
+        self.claimable_one = select(*full).where(*by_key(table), is_free(table)).with_for_update(skip_locked=True)
+        self.save = upsert(dialect, table)
+        self.delete = delete(table).where(*by_key(table))
+        self.push_back = (
+            update(table)
+            .where(*by_key(table))
+            .values(
+                due_at=bindparam("p_due_at", type_=Instant()),
+                failures=bindparam("p_failures"),
+                claim_token=None,
+                claimed_until=None,
+            )
+        )
+
+
+@lru_cache(maxsize=8)
+def statements(dialect: str, tenant: bool) -> Statements:
+    """Return the statements for a dialect and a set of tables."""
+    return Statements(dialect, TENANT_SET if tenant else PLATFORM_SET)
+
+
+class SqlFollowUps:
+    """The follow-up store."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+
+    def _of(self, partition: Partition) -> Statements:
+        return statements(self._transaction.dialect, partition is not None)
+
+    def claim_due(self, now: datetime, limit: int, token: str, until: datetime) -> Sequence[FollowUp]:
+        """Claim due follow-ups of all partitions; the claim stands from the commit on."""
+        parameters = {"p_now": now, "p_limit": limit}
+        dialect = self._transaction.dialect
+        found = [
+            (tables.follow_ups, row)
+            for tables in SETS
+            for row in self._transaction.read(statements(dialect, tables.tenant).claimable, parameters).mappings()
+        ]
+        found.sort(key=lambda item: (item[1]["due_at"], item[1]["id"]))
+        claim(self._transaction, found[:limit], token, until)
+        return [rows.follow_up(row) for _, row in found[:limit]]
+
+    def claim(
+        self, partition: Partition, follow_up_id: str, now: datetime, token: str, until: datetime
+    ) -> FollowUp | None:
+        """Claim one follow-up if it is there and unclaimed."""
+        parameters = scope(partition, p_id=follow_up_id, p_now=now)
+        row = self._transaction.read(self._of(partition).claimable_one, parameters).mappings().first()
+        if row is None:
+            return None
+        tables = TENANT_SET if partition is not None else PLATFORM_SET
+        claim(self._transaction, [(tables.follow_ups, row)], token, until)
+        return rows.follow_up(row)
+
+    def delete(self, partition: Partition, follow_up_id: str) -> None:
+        """Delete a follow-up."""
+        self._transaction.write(self._of(partition).delete, scope(partition, p_id=follow_up_id))
+
+    def push_back(self, partition: Partition, follow_up_id: str, due_at: datetime, failures: int) -> None:
+        """Set a new due time and drop the claim."""
+        parameters = scope(partition, p_id=follow_up_id, p_due_at=due_at, p_failures=failures)
+        self._transaction.write(self._of(partition).push_back, parameters)
+
+    def release_claims(self, token_prefix: str) -> int:
+        """Free every claim whose token begins so."""
+        return sum(free_claims(self._transaction, tables.follow_ups, token_prefix) for tables in SETS)

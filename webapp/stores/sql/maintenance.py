@@ -1,0 +1,108 @@
+"""Migrations and health of a database: upgrade, where it stands, whether it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Connection, Engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from webapp.stores.sql.database import WRITES, Database, create_database, failure
+from webapp.stores.sql.dialects import POSTGRESQL
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+_MIGRATION_LOCK = 0x57617970
+"""Key of PostgreSQL's advisory lock: two starts migrate once."""
+
+
+def migrations_folder() -> Path:
+    """Return where the migrations lie: beside the package in a checkout, inside it in a wheel."""
+    checkout = _PACKAGE.parent / "migrations"
+    return checkout if (checkout / "env.py").is_file() else _PACKAGE / "migrations"
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def head() -> str | None:
+    """Return the newest migration."""
+    return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+def upgrade(target: Engine | str | URL) -> str | None:
+    """Bring the database to head and return the revision it was at; of two that start together one migrates.
+
+    :raises webapp.engine.ports.stores.StoreFailure: the database cannot be reached or changed.
+    """
+    with _engine(target) as engine:
+        try:
+            with engine.execution_options(**{WRITES: True}).begin() as connection:
+                if connection.dialect.name == POSTGRESQL:
+                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+                before = _revision(connection)
+                config = _config()
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+                return before
+        except SQLAlchemyError as error:
+            raise failure(error) from error
+
+
+def current(target: Engine | str | URL) -> str | None:
+    """Return the migration the database is at, None for an empty one."""
+    with _engine(target) as engine:
+        try:
+            with engine.connect() as connection:
+                return _revision(connection)
+        except SQLAlchemyError as error:
+            raise failure(error) from error
+
+
+def _revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+@contextmanager
+def _engine(target: Engine | str | URL) -> Iterator[Engine]:
+    if isinstance(target, Engine):
+        yield target
+        return
+    engine = create_database(target, pool_size=1)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+class SqlMaintenance:
+    """What ``/readyz`` asks the stores."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def reachable(self) -> bool:
+        """Whether the database answers."""
+        try:
+            with self._database.engine.connect() as connection:
+                connection.execute(text("SELECT 1"))
+        except SQLAlchemyError:
+            return False
+        return True
+
+    def at_head(self) -> bool:
+        """Whether every migration has run."""
+        try:
+            with self._database.engine.connect() as connection:
+                return _revision(connection) == head()
+        except SQLAlchemyError:
+            return False

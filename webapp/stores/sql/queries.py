@@ -1,0 +1,44 @@
+"""Pieces that the stores' statements are put together from: the tenant's condition, orders, windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import ColumnElement, Table, bindparam, true
+from sqlalchemy.sql.elements import UnaryExpression
+
+from webapp.engine.ports.queries import Paging
+from webapp.stores.ordering import Order
+
+
+def of_tenant(table: Table) -> ColumnElement[bool]:
+    """Return the condition that keeps a statement inside its partition; the platform's tables need none."""
+    return table.c.tenant_id == bindparam("p_tenant") if "tenant_id" in table.c else true()
+
+
+def by_key(table: Table, column: str = "id") -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return the conditions for the partition's row or rows with ``:p_<column>``."""
+    return table.c[column] == bindparam(f"p_{column}"), of_tenant(table)
+
+
+def order_by(table: Table, order: Iterable[Order]) -> list[UnaryExpression[Any] | ColumnElement[Any]]:
+    """Return the columns of an ORDER BY; where nulls stand is always said, databases differ."""
+    result: list[UnaryExpression[Any] | ColumnElement[Any]] = []
+    for item in order:
+        column = table.c[item.column]
+        expression = column.desc() if item.descending else column.asc()
+        if item.nullable:
+            expression = expression.nulls_first() if item.nulls_first else expression.nulls_last()
+        result.append(expression)
+    return result
+
+
+def columns(table: Table, *names: str) -> list[ColumnElement[Any]]:
+    """Return the columns of those names, those the table lacks left out."""
+    return [table.c[name] for name in names if name in table.c]
+
+
+def window(paging: Paging) -> dict[str, int]:
+    """Return the parameters of LIMIT and OFFSET."""
+    return {"p_limit": paging.limit, "p_offset": paging.offset}
