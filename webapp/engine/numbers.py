@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
@@ -17,8 +17,8 @@ JsonObject = dict[str, Any]
 if TYPE_CHECKING:
     JsonNumber = int | Decimal
 else:
-    # msgspec must leave such a field as the decoder's float hook made it
-    JsonNumber = Any
+    # msgspec must leave such a field as the decoder's float hook made it; a schema made from the type says number
+    JsonNumber = Annotated[Any, msgspec.Meta(extra_json_schema={"type": "number"})]
 
 
 class JsonDecimal(Decimal):

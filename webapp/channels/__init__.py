@@ -1,0 +1,1 @@
+"""Channels: what leaves the installation."""

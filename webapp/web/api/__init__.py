@@ -1,0 +1,58 @@
+"""The REST API below ``/api/v1`` (spec 11): one module a section, registered here."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+from flask import Blueprint, Response, render_template
+
+from webapp.engine.numbers import JsonObject, encode
+from webapp.web.api import activities, definitions, expressions, instances, me, tasks
+from webapp.web.api.openapi import openapi_document
+from webapp.web.api.routing import Endpoint, register
+
+SECTIONS = (
+    definitions.section,
+    activities.section,
+    expressions.section,
+    instances.section,
+    tasks.section,
+    me.section,
+)
+
+ENDPOINTS: tuple[Endpoint, ...] = tuple(endpoint for section in SECTIONS for endpoint in section.endpoints)
+
+bp = Blueprint("api", __name__, url_prefix="/api")
+
+
+def product_version() -> str:
+    """Return the installed version, or in a bare checkout that it is one."""
+    try:
+        return version("waypost")
+    except PackageNotFoundError:
+        return "0+checkout"
+
+
+@cache
+def document() -> JsonObject:
+    """Return the OpenAPI document of this version; its calls never change while the process runs."""
+    return openapi_document(ENDPOINTS, product_version())
+
+
+@bp.get("/v1/openapi.json")
+def openapi() -> Response:
+    """Return the OpenAPI document; it holds nothing secret, so it needs no credentials."""
+    return Response(encode(document()), content_type="application/json")
+
+
+@bp.get("/docs")
+def docs() -> str:
+    """Show the OpenAPI document to a person."""
+    return render_template("api/docs.html", document=document())
+
+
+_v1 = Blueprint("v1", __name__, url_prefix="/v1")
+for _endpoint in ENDPOINTS:
+    register(_v1, _endpoint)
+bp.register_blueprint(_v1)
