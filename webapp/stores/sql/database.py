@@ -93,8 +93,10 @@ def _prepare_sqlite(engine: Engine, synchronous: str) -> None:
     def begin(connection: Connection) -> None:
         # Only a writer takes the write lock, and it takes it at once: a reader never waits for one, and no
         # transaction that has read fails when it comes to write.
-        writes = connection.get_execution_options().get(WRITES, False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        options = connection.get_execution_options()
+        if options.get("isolation_level") == "AUTOCOMMIT":
+            return
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITES, False) else "BEGIN")
 
 
 def _prepare_server(engine: Engine) -> None:
