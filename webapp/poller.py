@@ -11,7 +11,7 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC
 from types import FrameType
 
 from apscheduler.executors.pool import ThreadPoolExecutor as SchedulerThreads
@@ -22,6 +22,7 @@ from webapp.services.housekeeping import HousekeepingService
 log = logging.getLogger("waypost.poller")
 
 POLL = "poll"
+WOKEN = "woken"
 RECOVER_SECONDS = 5.0
 JOB_THREADS = 4
 
@@ -73,7 +74,8 @@ class Poller:
             return
         self._woken.set()
         if not self._polling.locked():
-            self._scheduler.modify_job(POLL, next_run_time=datetime.fromtimestamp(0, UTC))
+            # A job without a trigger runs once, now.
+            self._scheduler.add_job(self._guarded, args=[self._poll], id=WOKEN, replace_existing=True)
 
     def stop(self) -> None:
         """Finish the waves at hand, then end; leases and claims are free afterwards."""
