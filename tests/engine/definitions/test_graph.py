@@ -47,6 +47,12 @@ def test_cycles_are_found_with_all_their_nodes() -> None:
     assert graph("ab", "ac", "bd", "cd").cycles() == []
 
 
+def test_cycles_through_nodes_left_out_do_not_count() -> None:
+    found = graph("ab", "ba", "cd", "dc", "ac")
+    assert found.cycles(without={"b"}) == [{"c", "d"}]
+    assert found.reachable("a", without={"c"}) == {"a", "b"}
+
+
 def test_figures_of_eight_are_one_cycle() -> None:
     assert graph("ab", "ba", "bc", "cb").cycles() == [{"a", "b", "c"}]
 

@@ -31,19 +31,22 @@ class DefinitionGraph:
         """Return the transitions that lead to a node, by priority."""
         return tuple(self._incoming.get(node_id, ()))
 
-    def reachable(self, *starts: str) -> frozenset[str]:
-        """Return the nodes that can be reached from any of *starts*, themselves included."""
-        return frozenset(_closure(starts, self._targets))
+    def reachable(self, *starts: str, without: Container[str] = ()) -> frozenset[str]:
+        """Return the nodes that can be reached from any of *starts*, themselves included, never entering *without*."""
+        return frozenset(_closure(starts, self._targets, without))
 
     def leading_to(self, node_id: str) -> frozenset[str]:
         """Return the nodes from which a node can be reached, itself included."""
         return frozenset(_closure((node_id,), self._sources))
 
-    def cycles(self) -> list[frozenset[str]]:
-        """Return the strongly connected parts that hold a cycle, in the order of their first node (Kosaraju)."""
+    def cycles(self, without: Iterable[str] = ()) -> list[frozenset[str]]:
+        """Return the strongly connected parts that hold a cycle, in the order of their first node (Kosaraju).
+
+        Nodes of *without* count as if they were not there.
+        """
         found = []
-        placed: set[str] = set()
-        for root in reversed(self._finished()):
+        placed = set(without)
+        for root in reversed(self._finished(without)):
             if root in placed:
                 continue
             part = _closure((root,), self._sources, placed)
@@ -59,10 +62,10 @@ class DefinitionGraph:
     def _sources(self, node_id: str) -> list[str]:
         return [transition.source_node_id for transition in self._incoming.get(node_id, ())]
 
-    def _finished(self) -> list[str]:
-        """Return all nodes in the order in which a depth-first walk leaves them."""
+    def _finished(self, without: Iterable[str]) -> list[str]:
+        """Return all nodes but *without* in the order in which a depth-first walk leaves them."""
         finished: list[str] = []
-        seen: set[str] = set()
+        seen = set(without)
         for root in self._outgoing:
             waiting = [(root, False)]
             while waiting:

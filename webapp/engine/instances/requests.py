@@ -51,6 +51,11 @@ VARIABLE_TYPES = tuple(_IS)
 """The types a variable may be declared with."""
 
 
+def is_of_type(value: JsonValue, type_name: str) -> bool:
+    """Tell whether a value matches a variable's declared type (spec 1.17); an unknown type matches everything."""
+    return _IS.get(type_name, lambda _: True)(value)
+
+
 def initial_variables(definition: WorkflowDefinition, request: StartRequest) -> JsonObject:
     """Return a copy of the request's variables with the declared defaults.
 
@@ -88,7 +93,7 @@ def check_size(variables: JsonObject, path: str) -> int:
 def _type_problems(declared: VariableDefinition, value: JsonValue) -> list[Problem]:
     if declared.type is None or (value is None and not declared.required):
         return []
-    if value is not None and _IS.get(declared.type, lambda _: True)(value):
+    if value is not None and is_of_type(value, declared.type):
         return []
     params = {"name": declared.name, "type": declared.type}
     return [Problem(path=f"variables.{declared.name}", key="workflow.variable.type", params=params)]
