@@ -9,6 +9,7 @@ from webapp.engine.activities.registry import ActivityRegistry
 from webapp.engine.assignees import BUILTIN_PROVIDERS, AssigneeProvider
 from webapp.engine.clock import Clock, IdSource
 from webapp.engine.definitions.model import WorkflowDefinition
+from webapp.engine.errors import Problem
 from webapp.engine.expressions import ExpressionEvaluator
 from webapp.engine.instances.requests import StartRequest
 from webapp.engine.numbers import JsonObject
@@ -17,6 +18,7 @@ from webapp.engine.ports.stores import InstanceSnapshot
 from webapp.engine.runtime import operations, task_operations
 from webapp.engine.runtime.commands import Command, EngineOptions, Kit, Wave
 from webapp.engine.runtime.effects import WaveState
+from webapp.engine.validation import validate_definition
 
 __all__ = ["Command", "Engine", "EngineOptions", "Wave"]
 
@@ -52,6 +54,12 @@ class Engine:
     def compile(self, definition: WorkflowDefinition) -> CompiledDefinition:
         """Return a valid definition ready to run; worth keeping, since published content never changes."""
         return CompiledDefinition(definition, self.registry, self.evaluator)
+
+    def validate(self, definition: WorkflowDefinition) -> list[Problem]:
+        """Return every error and warning of a definition, with its place (spec 2.4); changes nothing."""
+        return validate_definition(
+            definition, registry=self.registry, evaluator=self.evaluator, providers=self.assignee_providers
+        )
 
     def start(
         self, compiled: CompiledDefinition, request: StartRequest, command: Command, partition: str | None
