@@ -36,9 +36,9 @@ class Migrations:
 
     ping: Callable[[], str | None]
     check: Callable[[], str | None]
-    upgrade: Callable[[], None]
+    upgrade: Callable[[], object]
     current: Callable[[], str | None]
-    head: Callable[[], str]
+    head: Callable[[], str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,8 @@ class Installation:
     """What ``create_app`` put together; ``app.extensions["waypost"]``.
 
     ``stores`` and ``leases`` are for the composition root and tests; pages and API call services only. ``readiness``
-    says for each part (database, migrations, poller) ``ok`` or what is wrong with it.
+    says for each part (database, migrations, poller) ``ok`` or what is wrong with it. ``close`` lets go of every
+    connection; the next use opens new ones.
     """
 
     settings: Settings
@@ -58,6 +59,7 @@ class Installation:
     new_id: Callable[[], str]
     readiness: Callable[[], Mapping[str, str]]
     migrations: Migrations
+    close: Callable[[], None]
 
 
 def installation() -> Installation:

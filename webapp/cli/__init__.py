@@ -1,0 +1,20 @@
+"""The commands of ``flask --app webapp``: run, prepare and look after an installation (spec 25, Running it)."""
+
+from __future__ import annotations
+
+import click
+from flask import Flask
+
+from webapp.cli.accounts import token, user
+from webapp.cli.database import db
+from webapp.cli.definitions import definitions
+from webapp.cli.demo import demo
+from webapp.cli.serve import serve
+
+COMMANDS: tuple[click.Command, ...] = (serve, db, user, token, definitions, demo)
+
+
+def register_commands(app: Flask) -> None:
+    """Give the application its commands."""
+    for command in COMMANDS:
+        app.cli.add_command(command)

@@ -1,0 +1,41 @@
+"""How a command says no: the refusal's own text on stderr, and a status that is not zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+import click
+
+from webapp.engine.errors import WorkflowError
+from webapp.web.deps import installation
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def refusals_shown(command: Callable[P, R]) -> Callable[P, R]:
+    """Show a refusal of a service as a message of the command, every problem on a line of its own."""
+
+    @wraps(command)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except WorkflowError as refusal:
+            raise click.ClickException(_text(refusal)) from refusal
+
+    return guarded
+
+
+def _text(refusal: WorkflowError) -> str:
+    catalog = installation().catalog
+    lines = [catalog.text(refusal.key, refusal.params)]
+    for problem in refusal.problems:
+        line = f"{problem.path}: {catalog.text(problem.key, problem.params)}".removeprefix(": ")
+        if line not in lines and catalog.text(problem.key, problem.params) != lines[0]:
+            lines.append(line)
+    reason = refusal.details.get("reason")
+    if reason:
+        lines.append(str(reason))
+    return "\n  ".join(lines)
