@@ -25,15 +25,20 @@ from webapp.engine.instances.model import (
     NodeStatus,
     WorkflowInstance,
 )
-from webapp.engine.numbers import JsonObject, copy_json, encode
+from webapp.engine.numbers import JsonObject, JsonValue, copy_json, encode
 from webapp.engine.ports.stores import InstanceSnapshot, WriteSet
 from webapp.engine.runtime import events as topics
 from webapp.engine.runtime.commands import Command, Kit, Wave
 from webapp.engine.runtime.journal import TaskJournal
 
 
-class VariablesTooLarge(Exception):
-    """Merging these outputs would make the variables larger than spec 13 allows; nothing was merged."""
+class OutputsRefused(Exception):
+    """These outputs cannot become variables: too large, no JSON, or a character that no store keeps; nothing merged."""
+
+    def __init__(self, key: str, **arguments: object) -> None:
+        self.key = key
+        self.arguments = arguments
+        super().__init__(key)
 
 
 class WaveState:
@@ -133,17 +138,17 @@ class WaveState:
 
         The size is bounded from above, so that the whole document is encoded only when the bound nears the limit.
 
-        :raises VariablesTooLarge: nothing was merged.
+        :raises OutputsRefused: nothing was merged.
         """
         if not outputs:
             return
         if self._size is None:
             self._size = len(encode(self.variables))
-        bound = self._size + len(encode(outputs))
+        bound = self._size + _checked_size(outputs)
         if bound > MAX_VARIABLES_BYTES:
             bound = len(encode({**self.variables, **outputs}))
             if bound > MAX_VARIABLES_BYTES:
-                raise VariablesTooLarge
+                raise OutputsRefused("workflow.variables.too_large", max=MAX_VARIABLES_BYTES)
         self._size = bound
         self.variables.update(outputs)
         self.scope.update(outputs)
@@ -365,6 +370,25 @@ def _before(status: InstanceStatus | None, revision: int, now: InstanceStatus) -
     if status is None:
         return None
     return {"revision": revision} if status is now else {"revision": revision, "status": status.value}
+
+
+def _checked_size(outputs: JsonObject) -> int:
+    try:
+        data = encode(outputs)
+    except Exception as error:
+        raise OutputsRefused("workflow.activity.not_json", text=str(error)) from error
+    # Only outputs with a text that looks like the escape are looked into.
+    if b"\\u0000" in data and _holds_nul(outputs):
+        raise OutputsRefused("workflow.variables.nul")
+    return len(data)
+
+
+def _holds_nul(value: JsonValue) -> bool:
+    if isinstance(value, str):
+        return "\x00" in value
+    if isinstance(value, dict):
+        return any("\x00" in name or _holds_nul(member) for name, member in value.items())
+    return isinstance(value, list) and any(_holds_nul(member) for member in value)
 
 
 def _owned(instance: WorkflowInstance) -> WorkflowInstance:

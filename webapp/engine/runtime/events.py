@@ -5,6 +5,7 @@ from __future__ import annotations
 from webapp.engine.instances.bookmarks import Bookmark
 from webapp.engine.instances.model import NodeInstance, WorkflowFault, WorkflowInstance
 from webapp.engine.numbers import JsonObject
+from webapp.engine.runtime.commands import Command
 from webapp.engine.schedules import instant_text
 
 INSTANCE_STARTED = "workflow.instance.started"
@@ -62,6 +63,18 @@ def node_data(node_instance: NodeInstance) -> JsonObject:
         "tryCount": node_instance.try_count,
         "outcome": node_instance.outputs.get("outcome"),
         "fault": None if fault is None else fault_json(fault),
+    }
+
+
+def action_data(instance: WorkflowInstance, bookmark: Bookmark, command: Command) -> JsonObject:
+    """Return what the event of a person's action on a task begins with."""
+    return {
+        "taskId": bookmark.id,
+        "instanceId": instance.id,
+        "nodeId": bookmark.node_id,
+        "actorId": command.actor_id,
+        "onBehalfOf": command.on_behalf_of,
+        "asOperator": command.as_operator,
     }
 
 

@@ -17,12 +17,12 @@ from webapp.engine.activities.api import (
 from webapp.engine.activities.compiled import CompiledNode
 from webapp.engine.errors import NOTFOUND_TYPE, UNEXPECTED, Unexpected
 from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
-from webapp.engine.instances.journal import EndReason
-from webapp.engine.instances.limits import MAX_OUTCOME, MAX_VARIABLES_BYTES
+from webapp.engine.instances.journal import EndReason, Event
+from webapp.engine.instances.limits import MAX_KEY, MAX_OUTCOME
 from webapp.engine.instances.model import OUTCOME, InstanceStatus, NodeInstance, NodeStatus, WorkflowFault
 from webapp.engine.runtime import ending, events, faults, routing
 from webapp.engine.runtime.context import NodeContext
-from webapp.engine.runtime.effects import VariablesTooLarge, WaveState
+from webapp.engine.runtime.effects import OutputsRefused, WaveState
 from webapp.engine.runtime.queue import Fresh, Item, Resumption, Retrial
 from webapp.engine.schedules import later
 from webapp.engine.tasks.user_tasks import ACTOR, COMMENT
@@ -37,6 +37,8 @@ class Executor:
     def __init__(self, wave: WaveState, items: Iterable[Item]) -> None:
         self._wave = wave
         self._queue: deque[Item] = deque(items)
+        # Told when all that followed has been told (spec 9.1).
+        self._decisions: list[Event] = []
 
     def run(self) -> None:
         """Run until nothing is left to do, then settle what became of the instance."""
@@ -53,6 +55,7 @@ class Executor:
             left -= 1
             self._step(queue.popleft())
         ending.finalize(wave)
+        wave.events += self._decisions
 
     def _is_void(self, item: Item) -> bool:
         """Whether an earlier item of this wave took away what this one was to consume."""
@@ -124,7 +127,9 @@ class Executor:
         except routing.RoutingFault as error:
             self._fault_instance(error.fault, node_instance)
         except Exception as error:
-            self._fault_instance(faults.fault_of(error), node_instance)
+            fault = faults.fault_of(error)
+            faults.end_failed(wave, node_instance, fault)
+            self._fault_instance(fault, node_instance)
         if resume is not None and resume.bookmark.kind is BookmarkKind.USER_TASK:
             self._end_round(node_instance, resume, outcome)
 
@@ -141,22 +146,27 @@ class Executor:
             return Fault(fault=_fault("workflow.node.timed_out", node=node.name))
         return Complete(outputs=resume.inputs)
 
-    def _end_round(self, node_instance: NodeInstance, resume: ResumeInput, outcome: ActivityOutcome) -> None:
+    def _end_round(self, node_instance: NodeInstance, resume: ResumeInput, result: ActivityOutcome) -> None:
         """Write how the round of a consumed task ended: decided, made anew, or lost to a fault."""
-        tasks = self._wave.tasks
-        if isinstance(outcome, Suspend) and outcome.rebuilt:
+        wave, tasks = self._wave, self._wave.tasks
+        if isinstance(result, Suspend) and result.rebuilt:
             tasks.ended(resume.bookmark, EndReason.REBUILT)
         elif node_instance.status is NodeStatus.FAULTED:
             tasks.ended(resume.bookmark, EndReason.FAULTED)
         else:
+            actor = _text(resume.inputs.get(ACTOR)) or resume.bookmark.key
+            outcome, comment = _text(resume.inputs.get(OUTCOME)), _text(resume.inputs.get(COMMENT))
             tasks.decided(
                 resume.bookmark,
                 EndReason.COMPLETED,
-                self._wave.command,
-                actor_id=_text(resume.inputs.get(ACTOR)) or resume.bookmark.key,
-                outcome=_text(resume.inputs.get(OUTCOME)),
-                comment=_text(resume.inputs.get(COMMENT)),
+                wave.command,
+                actor_id=actor,
+                outcome=outcome,
+                comment=comment,
             )
+            data = events.action_data(wave.instance, resume.bookmark, wave.command)
+            data |= {ACTOR: actor, OUTCOME: outcome, COMMENT: comment}
+            self._decisions.append(Event(topic=events.TASK_COMPLETED, data=data))
 
     def _dispatch(
         self, node: CompiledNode, node_instance: NodeInstance, outcome: object, resume: ResumeInput | None
@@ -172,8 +182,8 @@ class Executor:
                 self._terminate(node_instance, outcome)
             else:
                 self._fail(node, node_instance, _fault("workflow.activity.bad_outcome", type=type(outcome).__name__))
-        except VariablesTooLarge:
-            self._fail(node, node_instance, _fault("workflow.variables.too_large", max=MAX_VARIABLES_BYTES))
+        except OutputsRefused as refused:
+            self._fail(node, node_instance, _fault(refused.key, **refused.arguments))
 
     def _complete(
         self, node: CompiledNode, node_instance: NodeInstance, outcome: Complete, resume: ResumeInput | None
@@ -206,6 +216,9 @@ class Executor:
         kept = [bookmark for bookmark in wave.of_node(node_instance.id) if bookmark.id not in removed]
         if not kept and not outcome.bookmarks:
             self._fail(node, node_instance, _fault("workflow.activity.no_bookmark", node=node.name))
+            return
+        if any(len(request.key or "") > MAX_KEY for request in outcome.bookmarks):
+            self._fail(node, node_instance, _fault("workflow.bookmark.key_too_long", max=MAX_KEY))
             return
         wave.merge(outcome.outputs)
         node_instance.status = NodeStatus.SUSPENDED

@@ -20,8 +20,6 @@ class TaskJournal:
         self.records: dict[tuple[str, int], TaskRecord] = {}
         self.ends: list[TaskEnd] = []
         self.copies: list[TaskCopy] = []
-        self.decisions: set[str] = set()
-        """The tasks whose decision was accepted."""
 
     def created(self, bookmark: Bookmark, copies: tuple[str, ...]) -> None:
         """Open the first round of a new task."""
@@ -69,8 +67,6 @@ class TaskJournal:
         comment: str | None = None,
     ) -> None:
         """End the task's round by what a person did."""
-        if reason is EndReason.COMPLETED:
-            self.decisions.add(bookmark.id)
         self._end(
             TaskEnd(
                 task_id=bookmark.id,

@@ -65,8 +65,6 @@ def complete(
     check_resumable(bookmark, snapshot)
     inputs = {**written, ACTOR: command.actor_id, OUTCOME: outcome, COMMENT: comment}
     Executor(wave, [Resumption(bookmark, inputs)]).run()
-    if task_id in wave.tasks.decisions:
-        _tell(wave, events.TASK_COMPLETED, bookmark, {OUTCOME: outcome, COMMENT: comment})
     return wave.finish(wave.entry(task=bookmark, outcome=outcome, comment=comment))
 
 
@@ -168,13 +166,5 @@ def _note(
 
 
 def _tell(wave: WaveState, topic: str, bookmark: Bookmark, facts: JsonObject) -> None:
-    data = {
-        "taskId": bookmark.id,
-        "instanceId": wave.instance.id,
-        "nodeId": bookmark.node_id,
-        ACTOR: wave.command.actor_id,
-        "onBehalfOf": wave.command.on_behalf_of,
-        "asOperator": wave.command.as_operator,
-        **facts,
-    }
+    data = {**events.action_data(wave.instance, bookmark, wave.command), **facts}
     wave.events.append(Event(topic=topic, data=data))
