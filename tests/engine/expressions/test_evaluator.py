@@ -158,6 +158,13 @@ def test_check_of_a_template_looks_into_every_placeholder() -> None:
     assert EVALUATOR.check("plain", "template", set()) == []
 
 
+def test_a_text_is_parsed_once_for_checking_and_running() -> None:
+    evaluator = ExpressionEvaluator(FixedClock())
+    assert evaluator.check("a + b", "expression", {"a"}) == evaluator.check("a + b", "expression", {"a"}) != []
+    assert evaluator.compile("a + b").root is evaluator.compile("a + b").root
+    assert evaluator.check("a + ", "expression") != []
+
+
 def test_check_needs_a_known_kind() -> None:
     with pytest.raises(ValueError, match="poem"):
         EVALUATOR.check("1", "poem")

@@ -121,6 +121,13 @@ def test_a_rendering_has_one_budget(template: str, variables: dict[str, Any]) ->
     assert caught.value.key == "workflow.expression.budget"
 
 
+def test_more_placeholders_than_steps_are_refused_before_they_are_read() -> None:
+    hostile = "".join(f"{{{{a{number}}}}}" for number in range(100_000))
+    started = time.perf_counter()
+    assert [one.key for one in EVALUATOR.check(hostile, "template")] == ["workflow.expression.budget"]
+    assert time.perf_counter() - started < 3
+
+
 @pytest.mark.parametrize(
     "hostile", ["{{" + "'\\'" * 200_000, "{{" * 300_000, "{{'" * 200_000 + "\\", "{{" + "}" * 600_000]
 )

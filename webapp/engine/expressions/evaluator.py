@@ -31,11 +31,13 @@ class TextKind(StrEnum):
 class CompiledExpression:
     """An expression ready to be evaluated any number of times, from any thread."""
 
-    __slots__ = ("names", "run", "text")
+    __slots__ = ("names", "root", "run", "text")
 
-    def __init__(self, text: str, run: Run, names: frozenset[str]) -> None:
+    def __init__(self, text: str, root: Node, run: Run) -> None:
         self.text = text
-        self.names = names
+        self.root = root
+        """The syntax tree, for checks that follow: parsing costs a hundred times as much as walking it."""
+        self.names = root_names(root)
         """The root variables the expression may read."""
         self.run = run
         """The closure itself, for templates."""
@@ -116,11 +118,14 @@ class ExpressionEvaluator:
         return [diagnostic for failure in failures_of(text) for diagnostic in locate(text, failure)]
 
     def _failures(self, text: str, kind: TextKind, names: Container[str] | None) -> list[Failure]:
+        compiled = self._expressions.get(text)
         try:
-            root = parse(text)
+            root = compiled.root if compiled is not None else parse(text)
         except Failure as failure:
             return [failure]
         failures = call_failures(root)
+        if compiled is None and not failures:
+            self._keep(self._expressions, text, CompiledExpression(text, root, compile_tree(root, self._clock.now)))
         if names is not None:
             failures += name_failures(root, names)
         if kind is TextKind.CONDITION:
@@ -133,7 +138,7 @@ class ExpressionEvaluator:
         if failures:
             first, *others = failures
             raise Failure(first.key, first.at, first.params, others)
-        return CompiledExpression(text, compile_tree(root, self._clock.now), root_names(root))
+        return CompiledExpression(text, root, compile_tree(root, self._clock.now))
 
     def _compile_placeholder(self, text: str) -> tuple[Run, frozenset[str]]:
         compiled = self._expressions.get(text) or self._keep(self._expressions, text, self._compile(text))

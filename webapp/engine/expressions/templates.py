@@ -79,7 +79,10 @@ def _render_one(run: Run, scope: Scope, steps: list[int]) -> str:
 
 
 def placeholders(text: str) -> list[Placeholder]:
-    """Return the placeholders of a template in order; raise ``Failure`` at a ``{{`` that is never closed."""
+    """Return the placeholders of a template in order; raise ``Failure`` at a ``{{`` that is never closed.
+
+    More than a rendering has steps for are refused as well.
+    """
     found = []
     position = text.find("{{")
     while position >= 0:
@@ -90,6 +93,9 @@ def placeholders(text: str) -> list[Placeholder]:
                 break
         else:
             raise Failure(UNCLOSED_PLACEHOLDER, position)
+        if len(found) > MAX_STEPS:
+            # It could never be rendered, and reading so many expressions would take a minute.
+            raise Failure(BUDGET, position, {"limit": "steps", "max": MAX_STEPS})
         position = text.find("{{", match.end())
     return found
 
