@@ -175,7 +175,7 @@ class Database:
         self._writers = engine.execution_options(**{WRITES: True})
         # SQLite has one writer. Threads of one process queue for it here: its own waiting sleeps and is not fair.
         self._gate = threading.Lock() if self.dialect == SQLITE else None
-        self._gate_owner: int | None = None
+        self._thread = threading.local()
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
@@ -198,16 +198,14 @@ class Database:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        if self._gate is None:
-            yield
-            return
-        if self._gate_owner == threading.get_ident():
+        if getattr(self._thread, "writes", False):
             raise RuntimeError("a unit of work for writing is open in this thread already")
-        if not self._gate.acquire(timeout=BUSY_SECONDS):
+        if self._gate is not None and not self._gate.acquire(timeout=BUSY_SECONDS):
             raise StoreFailure("the database is busy", transient=True)
-        self._gate_owner = threading.get_ident()
+        self._thread.writes = True
         try:
             yield
         finally:
-            self._gate_owner = None
-            self._gate.release()
+            self._thread.writes = False
+            if self._gate is not None:
+                self._gate.release()

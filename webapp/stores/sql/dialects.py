@@ -83,13 +83,19 @@ def begins_with(column: ColumnElement[Any], prefix: ColumnElement[Any]) -> Colum
     return func.substr(column, 1, func.length(prefix)) == prefix
 
 
+def insert_into(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """Return the dialect's own INSERT, which knows ON CONFLICT."""
+    return sqlite.insert(table) if dialect == SQLITE else postgresql.insert(table)
+
+
 def upsert(dialect: str, table: Table, *, replace: bool = True) -> Insert:
     """Return an insert that replaces the row with the same primary key, or leaves it alone.
 
-    A row of another partition that has the key is never touched.
+    A row of another partition that has the key is never touched. ``rowcount`` tells how many rows were written.
     """
     keys = [column.name for column in table.primary_key]
-    statement = (sqlite.insert if dialect == SQLITE else postgresql.insert)(table)
+    # Without the option the count of an INSERT is not kept.
+    statement = insert_into(dialect, table).execution_options(preserve_rowcount=True)
     if not replace:
         return statement.on_conflict_do_nothing(index_elements=keys)
     values = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}

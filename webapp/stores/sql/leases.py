@@ -20,7 +20,6 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 from sqlalchemy.sql.dml import Insert
 
@@ -28,7 +27,7 @@ from webapp.engine.clock import Clock, IdSource, SystemIds
 from webapp.stores.leasing import LeaseRow, RowLeases
 from webapp.stores.processes import ProcessIdentity, this_process
 from webapp.stores.sql.database import create_database, failure, normal_url
-from webapp.stores.sql.dialects import POSTGRESQL, SQLITE, Instant, begins_with, lease_clock
+from webapp.stores.sql.dialects import POSTGRESQL, SQLITE, Instant, begins_with, insert_into, lease_clock
 from webapp.stores.sql.tables import LEASES
 
 _POOL_SIZE = 10
@@ -70,17 +69,16 @@ class SqlLeaseRows:
         self._by_parameters = engine.dialect.name != POSTGRESQL
         now, until = lease_clock(engine.dialect.name)
         holder, stamp = bindparam("p_holder", type_=Text()), bindparam("p_stamp", type_=Text())
-        insert_into = sqlite.insert if engine.dialect.name == SQLITE else postgresql.insert
         new = {"name": bindparam("p_name"), "holder": holder, "stamp": stamp}
         named = LEASES.c.name == bindparam("p_name")
         stamped = LEASES.c.stamp == bindparam("p_old_stamp")
-        take = insert_into(LEASES).values(**new, expires_at=until)
+        take = insert_into(engine.dialect.name, LEASES).values(**new, expires_at=until)
         self._take: Insert = take.on_conflict_do_update(
             index_elements=["name"],
             set_={name: take.excluded[name] for name in ("holder", "stamp", "expires_at")},
             where=LEASES.c.expires_at <= now,
-        )
-        beat = insert_into(LEASES).values(**new, expires_at=bindparam("p_until", type_=Instant()))
+        ).execution_options(preserve_rowcount=True)
+        beat = insert_into(engine.dialect.name, LEASES).values(**new, expires_at=bindparam("p_until", type_=Instant()))
         self._beat: Insert = beat.on_conflict_do_update(
             index_elements=["name"],
             set_={name: beat.excluded[name] for name in ("holder", "stamp", "expires_at")},
