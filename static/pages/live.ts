@@ -60,4 +60,8 @@ export function startLive(): void {
         .finally(again);
   };
   again();
+  document.body.addEventListener('htmx:afterSettle', (event) => {
+    // A decision changed the counts: the navigation need not wait for the next turn.
+    if ((event.target as HTMLElement).id === 'inbox') void ask().catch(() => undefined);
+  });
 }

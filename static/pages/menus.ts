@@ -12,6 +12,8 @@ function move(menu: HTMLDetailsElement, step: number): void {
   all.at((at + step + all.length) % all.length)?.focus();
 }
 
+const GAP = 4;
+
 function openMenu(): HTMLDetailsElement | null {
   return document.querySelector<HTMLDetailsElement>('details.menu[open]');
 }
@@ -19,6 +21,18 @@ function openMenu(): HTMLDetailsElement | null {
 function close(menu: HTMLDetailsElement, refocus: boolean): void {
   menu.open = false;
   if (refocus) menu.querySelector<HTMLElement>('summary')?.focus();
+}
+
+/** Lays a menu of a table row over the page: the table cuts off what hangs out of it. */
+function place(menu: HTMLDetailsElement): void {
+  const list = menu.querySelector<HTMLElement>('.menu-list');
+  if (!list || !menu.closest('.table-wrap')) return;
+  const anchor = menu.getBoundingClientRect();
+  list.style.position = 'fixed';
+  list.style.inset = 'auto';
+  const fitsBelow = anchor.bottom + list.offsetHeight + GAP < window.innerHeight;
+  list.style.top = `${fitsBelow ? anchor.bottom + GAP : Math.max(GAP, anchor.top - list.offsetHeight - GAP)}px`;
+  list.style.left = `${Math.max(GAP, anchor.right - list.offsetWidth)}px`;
 }
 
 /** Registers the listeners. */
@@ -31,6 +45,22 @@ export function startMenus(): void {
       if (!inside || chosen) close(menu, false);
     }
   });
+  // `toggle` does not bubble.
+  document.addEventListener(
+    'toggle',
+    (event) => {
+      if (event.target instanceof HTMLDetailsElement && event.target.matches('.menu[open]')) place(event.target);
+    },
+    true,
+  );
+  document.addEventListener(
+    'scroll',
+    () => {
+      const menu = openMenu();
+      if (menu?.closest('.table-wrap')) close(menu, false);
+    },
+    true,
+  );
   document.addEventListener('keydown', (event) => {
     const menu = openMenu();
     if (!menu) return;

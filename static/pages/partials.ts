@@ -4,7 +4,9 @@ import { text } from './messages';
 import { showToast } from './toasts';
 
 interface RequestDetail {
+  verb: string;
   headers: Record<string, string>;
+  parameters: Record<string, unknown>;
   xhr: XMLHttpRequest;
 }
 
@@ -52,7 +54,12 @@ export function startPartials(): void {
 
   body.addEventListener('htmx:configRequest', (event) => {
     const token = document.querySelector<HTMLMetaElement>('meta[name="csrf-token"]')?.content ?? '';
-    detailOf(event).headers['X-CSRFToken'] = token;
+    const { headers, parameters, verb } = detailOf(event);
+    headers['X-CSRFToken'] = token;
+    // A filter that is not set has no place in the address.
+    if (verb === 'get') {
+      for (const name of Object.keys(parameters)) if (parameters[name] === '') delete parameters[name];
+    }
   });
   body.addEventListener('htmx:beforeRequest', () => {
     running += 1;

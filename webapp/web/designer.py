@@ -66,11 +66,11 @@ def _new_fields(posted: dict[str, str], errors: dict[str, str]) -> dict[str, For
     return {
         name: FormField(
             name=name,
-            label=text(f"definitions.new.{name}"),
+            label=text(f"definitions.field.{name}"),
             required=name == "title",
             value=posted.get(name, ""),
             error=errors.get(name, ""),
-            help="" if name == "title" else text(f"definitions.new.{name}_help"),
+            help="" if name == "title" else text(f"definitions.field.{name}_help"),
             attrs={"autocomplete": "off", "maxlength": "128" if name == "name" else "500"},
         )
         for name in ("title", "name", "category")

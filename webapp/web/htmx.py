@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Response, current_app, make_response, render_template, request
-from markupsafe import Markup
 
 COMPONENTS = ("controls", "fields", "tables", "feedback", "records")
 
@@ -32,9 +31,9 @@ def render_block(template_name: str, block: str, **context: Any) -> str:
     template = current_app.jinja_env.get_or_select_template(template_name)
     current_app.update_template_context(context)
     html = "".join(template.blocks[block](template.new_context(context)))
-    toasts = str(current_app.jinja_env.globals["ui"].toasts())  # type: ignore[attr-defined]  # Jinja types its globals as object
+    toasts = str(Components().toasts())
     if toasts.strip():
-        html += Markup('<div id="toasts" hx-swap-oob="beforeend">{}</div>').format(Markup(toasts))  # noqa: S704 - macros escape
+        html += f'<section id="toasts" hx-swap-oob="beforeend">{toasts}</section>'
     return html
 
 
@@ -43,4 +42,7 @@ def render(template_name: str, block: str, *, status: int = 200, **context: Any)
     html = render_block(template_name, block, **context) if wants_block() else render_template(template_name, **context)
     response = make_response(html, status)
     response.vary.add("HX-Request")
+    if status >= 400:
+        # The address of a refused command shows nothing when it is opened again.
+        response.headers["HX-Push-Url"] = "false"
     return response

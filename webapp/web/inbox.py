@@ -229,7 +229,7 @@ def _details(
         "refusals": refused.lines,
         "comment": refused.comment,
         "comment_error": refused.comment_error,
-        "focus": wants_block() and request.headers.get("HX-Target") == "inbox",
+        "focus": not refused.comment_error and wants_block() and request.headers.get("HX-Target") == "inbox",
     }
 
 

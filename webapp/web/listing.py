@@ -19,7 +19,7 @@ PAGE_SIZE = 50
 
 def read_paging(args: Mapping[str, str], default_sort: str, page_size: int = PAGE_SIZE) -> Paging:
     """Return order and window from query arguments; the services check the ranges and the field names."""
-    parts = [part for part in args.get("sort", default_sort).split(",") if part]
+    parts = [part for part in (args.get("sort") or default_sort).split(",") if part]
     sorts = tuple(Sort(part.removeprefix("-"), descending=part.startswith("-")) for part in parts)
     return Paging(sorts=sorts, offset=_integer(args, "offset", 0), limit=_integer(args, "limit", page_size))
 

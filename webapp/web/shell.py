@@ -38,8 +38,11 @@ def open_tasks() -> int:
 
 
 def here() -> str:
-    """Return the address of this page, to come back to it."""
-    return request.full_path.rstrip("?") if request.method == "GET" else request.path
+    """Return the address of this page, to come back to it; a refused form comes back to where it stood."""
+    if request.method == "GET":
+        return request.full_path.rstrip("?")
+    page = urlsplit(request.referrer or "")
+    return page.path if page.netloc == request.host else "/"
 
 
 def safe_next(target: str | None, fallback: str = "/inbox") -> str:
