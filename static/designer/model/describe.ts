@@ -80,8 +80,8 @@ export function subtitle(node: NodeDoc, activities: Activities, words: Words): s
 }
 
 /** Fits the node: 172 wide, 50 taken by bar and tile. */
-export const TITLE_UNITS = 15;
-export const SUBTITLE_UNITS = 18;
+export const TITLE_UNITS = 16;
+export const SUBTITLE_UNITS = 20;
 const LABEL_UNITS = 24;
 
 const OUTCOME_IS = /^\s*outcome\s*==\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*$/;

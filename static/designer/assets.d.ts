@@ -1,0 +1,2 @@
+/** Style sheets that an entry imports; the bundler puts them beside it. */
+declare module '*.css';
