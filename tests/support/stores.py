@@ -23,7 +23,14 @@ from webapp.stores.memory import MemoryLeases, MemoryStores
 from webapp.stores.sql import SqlLeases, SqlStores, create_database, create_lease_database, upgrade
 from webapp.stores.sql.tables import METADATA
 
-KINDS = ["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)]
+POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.postgresql)
+KINDS = ["memory", "sqlite", POSTGRESQL]
+
+on_databases = pytest.mark.parametrize("stores", ["sqlite", POSTGRESQL], indirect=True)
+"""For tests of what memory does not have: statements, plans."""
+
+on_postgresql = pytest.mark.parametrize("stores", [POSTGRESQL], indirect=True)
+"""For tests of what only a server does: losing connections."""
 
 _POOL_SIZE = 8
 

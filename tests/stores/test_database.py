@@ -1,0 +1,234 @@
+"""How databases are opened, and what their failures become (spec 8.10, 22)."""
+
+import sqlite3
+import threading
+import time
+
+import pytest
+from sqlalchemy import select, text
+from sqlalchemy.exc import OperationalError
+
+from tests.stores.records import start
+from tests.support.clock import FakeClock
+from tests.support.stores import on_databases, on_postgresql
+from webapp.engine.ports.stores import StoreFailure
+from webapp.stores.sql import SqlLeases, SqlStores, create_database, create_lease_database, engine_options, normal_url
+from webapp.stores.sql import database as database_module
+from webapp.stores.sql.database import Database, failure
+from webapp.stores.sql.dialects import Instant, is_transient
+from webapp.stores.sql.tables import LEASES
+
+
+@pytest.fixture
+def sqlite(tmp_path):
+    engine = create_database(f"sqlite:///{tmp_path / 'a.db'}")
+    yield engine
+    engine.dispose()
+
+
+def pragma(connection, name):
+    return connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+
+
+@pytest.mark.parametrize(("synchronous", "number"), [("FULL", 2), ("NORMAL", 1)])
+def test_sqlite_is_opened_so_that_nothing_is_lost(tmp_path, synchronous, number):
+    engine = create_database(f"sqlite:///{tmp_path / 'a.db'}", sqlite_synchronous=synchronous)
+    with engine.connect() as connection:
+        assert pragma(connection, "journal_mode") == "wal"
+        assert pragma(connection, "synchronous") == number
+        assert pragma(connection, "foreign_keys") == 1
+        assert pragma(connection, "busy_timeout") == 15000
+    engine.dispose()
+
+
+def test_an_unknown_synchronous_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="WRONG"):
+        create_database(f"sqlite:///{tmp_path / 'a.db'}", sqlite_synchronous="WRONG")
+
+
+def test_urls():
+    assert normal_url("postgresql://u:p@h/d").drivername == "postgresql+psycopg"
+    assert normal_url("postgresql+psycopg://u@h/d").drivername == "postgresql+psycopg"
+    assert normal_url("sqlite:////tmp/a.db").drivername == "sqlite"
+    for url in ("sqlite://", "sqlite:///:memory:"):
+        with pytest.raises(ValueError, match="file"):
+            normal_url(url)
+    assert engine_options("postgresql://h/d", pool_size=3)["pool_size"] == 3
+
+
+def test_a_writer_takes_the_lock_at_once_and_a_reader_none(sqlite, tmp_path):
+    database = Database(sqlite)
+    other = sqlite3.connect(tmp_path / "a.db", timeout=0)
+    with database.writing() as transaction:
+        transaction.connection.exec_driver_sql("CREATE TABLE t (x)")
+    with database.reading() as transaction:
+        transaction.connection.exec_driver_sql("SELECT * FROM t")
+        other.execute("INSERT INTO t VALUES (1)")
+        other.commit()
+        # one state for the whole unit of work
+        assert transaction.connection.exec_driver_sql("SELECT count(*) FROM t").scalar() == 0
+    with database.writing() as transaction, pytest.raises(sqlite3.OperationalError, match="locked"):
+        other.execute("INSERT INTO t VALUES (2)")
+    other.close()
+
+
+def test_another_process_that_writes_for_long_is_a_passing_failure(sqlite, tmp_path):
+    database = Database(sqlite)
+    with sqlite.connect() as connection:
+        other = sqlite3.connect(tmp_path / "a.db")
+        other.execute("BEGIN IMMEDIATE")
+        connection.exec_driver_sql("PRAGMA busy_timeout=50")
+    with pytest.raises(StoreFailure) as caught, database.writing():
+        pass
+    assert caught.value.transient
+    other.close()
+
+
+def test_a_new_file_that_somebody_else_opens_too_is_waited_for(tmp_path):
+    other = sqlite3.connect(tmp_path / "a.db", check_same_thread=False)
+    other.execute("BEGIN EXCLUSIVE")
+    threading.Timer(0.2, other.rollback).start()
+    engine = create_database(f"sqlite:///{tmp_path / 'a.db'}")
+    with engine.connect() as connection:
+        assert pragma(connection, "journal_mode") == "wal"
+    engine.dispose()
+    other.close()
+
+
+def test_a_thread_that_writes_for_long_is_a_passing_failure(sqlite, monkeypatch):
+    monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.05)
+    database = Database(sqlite)
+    caught = []
+
+    def write():
+        try:
+            with database.writing():
+                pass
+        except StoreFailure as error:
+            caught.append(error.transient)
+
+    with database.writing():
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join(5)
+    assert caught == [True]
+
+
+@on_databases
+def test_a_broken_statement_is_no_passing_failure(stores):
+    with pytest.raises(StoreFailure) as caught, Database(stores.engine).reading() as transaction:
+        transaction.read(text("SELECT 1 FROM nowhere"))
+    assert not caught.value.transient
+    assert "nowhere" in caught.value.reason
+
+
+@on_postgresql
+def test_a_lost_connection_is_a_passing_failure_and_the_next_one_works(stores):
+    start(stores.stores)
+    database = Database(stores.engine)
+    with pytest.raises(StoreFailure) as caught, database.writing() as transaction:
+        pid = transaction.connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        with stores.engine.connect() as killer:
+            killer.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
+        transaction.read(text("SELECT 1"))
+    assert caught.value.transient
+    with stores.stores.reading(None) as work:
+        assert work.instances.find(None, "i1") is not None
+
+
+@on_postgresql
+def test_a_connection_that_died_while_it_rested_is_replaced(stores, monkeypatch):
+    monkeypatch.setattr(database_module, "_IDLE_SECONDS", 0.0)
+    start(stores.stores)
+    with stores.engine.connect() as resting:
+        pid = resting.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+    with stores.engine.connect() as first, stores.engine.connect() as second:
+        killer = second if first.exec_driver_sql("SELECT pg_backend_pid()").scalar() == pid else first
+        killer.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
+        killer.commit()
+    time.sleep(0.05)
+    for _ in range(3):
+        with stores.stores.reading(None) as work:
+            assert work.instances.find(None, "i1") is not None
+
+
+class _Original(Exception):
+    """What a driver raises."""
+
+    def __init__(self, **facts):
+        super().__init__("it failed")
+        self.__dict__.update(facts)
+
+
+@pytest.mark.parametrize(
+    ("facts", "passing"),
+    [
+        ({"sqlite_errorname": "SQLITE_BUSY"}, True),
+        ({"sqlite_errorname": "SQLITE_BUSY_SNAPSHOT"}, True),
+        ({"sqlite_errorname": "SQLITE_FULL"}, False),
+        ({"sqlite_errorname": "SQLITE_CORRUPT"}, False),
+        ({"sqlstate": "40001"}, True),
+        ({"sqlstate": "40P01"}, True),
+        ({"sqlstate": "08006"}, True),
+        ({"sqlstate": "57P01"}, True),
+        ({"sqlstate": "55P03"}, True),
+        ({"sqlstate": "53100"}, False),  # the disk is full
+        ({"sqlstate": "42P01"}, False),
+        ({}, False),
+    ],
+)
+def test_which_failures_pass(facts, passing):
+    error = OperationalError("statement", {}, _Original(**facts))
+    assert is_transient(error) is passing
+    assert failure(error).transient is passing
+
+
+def test_a_naive_instant_is_a_programming_error(sqlite):
+    from_clock = FakeClock().now()
+    assert Instant().process_bind_param(from_clock, sqlite.dialect) == "2026-07-16T08:00:00.000000+00:00"
+    with pytest.raises(ValueError, match="time zone"):
+        Instant().process_bind_param(from_clock.replace(tzinfo=None), sqlite.dialect)
+
+
+def test_the_lease_file_does_not_wait_for_the_disk_and_is_made_anew_when_damaged(tmp_path):
+    path = tmp_path / "leases.db"
+    engine = create_lease_database(f"sqlite:///{path}")
+    with engine.connect() as connection:
+        assert pragma(connection, "synchronous") == 0
+        assert pragma(connection, "journal_mode") == "wal"
+    leases = SqlLeases(engine, FakeClock())
+    with leases.hold("i1"):
+        pass
+    leases.close()
+    engine.dispose()
+    for damage in (b"not a database" * 100, b""):
+        path.write_bytes(damage)
+        engine = create_lease_database(f"sqlite:///{path}")
+        with engine.connect() as connection:
+            assert connection.execute(select(LEASES)).all() == []
+        leases = SqlLeases(engine, FakeClock())
+        with leases.hold("i1"):
+            pass
+        leases.close()
+        engine.dispose()
+
+
+def test_a_lease_file_of_another_shape_is_made_anew(tmp_path):
+    path = tmp_path / "leases.db"
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE leases (something)")
+    other.commit()
+    other.close()
+    engine = create_lease_database(f"sqlite:///{path}")
+    with SqlLeases(engine, FakeClock()).attempt("i1"):
+        pass
+    engine.dispose()
+
+
+def test_stores_say_whether_they_are_healthy(stores):
+    assert stores.stores.maintenance.reachable()
+    assert stores.stores.maintenance.at_head()
+
+
+def test_the_stores_need_no_flask_app(sqlite):
+    assert SqlStores(sqlite).maintenance.reachable()
