@@ -11,7 +11,15 @@ import pytest
 from tests.engine.harness import Resuming, Run, Scripted, World, doomed
 from tests.support.flows import END, START, edge, flow, node
 from webapp.engine.activities.api import ActivityFault, BookmarkRequest, Complete, Suspend
-from webapp.engine.errors import NOTFOUND_TYPE, UNEXPECTED, VALIDATION_INPUT, Conflict, InputInvalid, OperationCancelled
+from webapp.engine.errors import (
+    NOTFOUND_TYPE,
+    UNEXPECTED,
+    VALIDATION_INPUT,
+    Conflict,
+    InputInvalid,
+    OperationCancelled,
+    Unexpected,
+)
 from webapp.engine.instances.bookmarks import BookmarkKind
 from webapp.engine.instances.model import InstanceStatus, NodeStatus, PendingToken
 from webapp.engine.numbers import JsonDecimal, JsonObject
@@ -411,6 +419,14 @@ def test_a_second_fault_keeps_the_tokens_again() -> None:
     run.retry()
     assert run.path == ["start", "a", "b"]
     assert run.instance.status is InstanceStatus.COMPLETED
+
+
+def test_a_left_token_whose_node_is_gone_is_an_error() -> None:
+    run = branches()
+    run.instance.pending_tokens = [PendingToken(node_id="gone")]
+    with pytest.raises(Unexpected) as refusal:
+        run.retry()
+    assert refusal.value.params == {"id": "gone"}
 
 
 def test_the_waits_of_other_branches_survive_a_fault_and_work_after_the_retry() -> None:

@@ -31,11 +31,8 @@ class Disabled:
 
 
 def task(*assignees: str, policy: str = "All", world: World | None = None, **properties: Any) -> Run:
-    nodes = [
-        START,
-        node("ask", "UserTask", {"Assignees": list(assignees), "CompletionPolicy": policy, **properties}),
-        node("done", "Log"),
-    ]
+    given = {"Assignees": list(assignees), "CompletionPolicy": policy, **properties}
+    nodes = [START, node("ask", "UserTask", given, timeout_seconds=3600), node("done", "Log")]
     return (world or World()).start(flow("ask", nodes, [edge("start", "ask"), edge("ask", "done")]))
 
 

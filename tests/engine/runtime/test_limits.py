@@ -9,7 +9,7 @@ from tests.support.flows import END, START, edge, flow, node, variable
 from webapp.engine.activities.api import Complete
 from webapp.engine.errors import TOO_LARGE, Conflict, InputInvalid
 from webapp.engine.instances.model import InstanceStatus
-from webapp.engine.runtime import effects
+from webapp.engine.runtime import variables as module
 from webapp.engine.runtime.engine import EngineOptions
 
 MIB = 1024 * 1024
@@ -116,14 +116,14 @@ def test_labels_count_too() -> None:
 
 def test_small_outputs_do_not_encode_all_variables_again(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    encode = effects.encode
+    encode = module.encode
 
     def counting(value: object) -> bytes:
         data = encode(value)
         sizes.append(len(data))
         return data
 
-    monkeypatch.setattr(effects, "encode", counting)
+    monkeypatch.setattr(module, "encode", counting)
     grow(*[10] * 20, variables={"given": "g" * 100_000})
     assert sum(size > 100_000 for size in sizes) == 1
 

@@ -83,7 +83,7 @@ def resolve(
             ids = _present([] if starter is None else [starter], absent)
         case EmptyAssigneeStrategy.ASSIGN_TO:
             ids = _present(fallback, absent)
-        case EmptyAssigneeStrategy.FAULT:
+        case _:
             ids = ()
     if not ids:
         raise AssigneeError("workflow.task.no_assignee")

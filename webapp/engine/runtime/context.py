@@ -90,7 +90,7 @@ class NodeContext:
     @property
     def variables(self) -> JsonObject:
         """The instance's variables; not to be changed."""
-        return self._wave.variables
+        return self._wave.variables.values
 
     @property
     def state(self) -> JsonObject:
@@ -100,7 +100,7 @@ class NodeContext:
     @property
     def bookmarks(self) -> Sequence[Bookmark]:
         """This execution's open bookmarks (the one being resumed is already gone)."""
-        return self._wave.of_node(self._node_instance.id)
+        return self._wave.waits.of_node(self._node_instance.id)
 
     def literal(self, name: str, default: JsonValue = None) -> JsonValue:
         """Return a copy of the property as it stands in the definition; null counts as absent."""
@@ -140,7 +140,7 @@ class NodeContext:
 
     def evaluate_text(self, text: str) -> JsonValue:
         """Return the value of an expression that stands inside a structured property."""
-        return self._wave.kit.evaluator.compile(text).evaluate(self._wave.scope)
+        return self._wave.kit.evaluator.compile(text).evaluate(self._wave.variables.scope)
 
     def assignees(self) -> AssigneeResult:
         """Resolve the node's names, else its expression, and behind them its rules (spec 4.9)."""
@@ -186,7 +186,7 @@ class NodeContext:
 
     def _read(self, name: str, read: Read) -> JsonValue:
         try:
-            return read(self._wave.scope)
+            return read(self._wave.variables.scope)
         except ExpressionError as error:
             raise _property_fault(name, error) from error
 

@@ -1,13 +1,12 @@
 """The working copy of one wave: what it has changed so far, and the write set made of it (spec 3.11, 3.22).
 
-Nothing that came from a store is changed: instances and node instances are copied before the first change, bookmarks
-when they change. The values inside variables are shared and never changed in place.
+Nothing that came from a store is changed: the instance is copied at the beginning, node instances and bookmarks before
+they change. The values inside variables are shared and never changed in place.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
 from datetime import datetime
 
 from webapp.engine.activities.api import BookmarkRequest
@@ -15,30 +14,14 @@ from webapp.engine.activities.compiled import CompiledDefinition, CompiledNode
 from webapp.engine.clock import next_sequence
 from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
 from webapp.engine.instances.journal import AuditEntry, EndReason, Event, LogLine
-from webapp.engine.instances.limits import MAX_VARIABLES_BYTES
-from webapp.engine.instances.model import (
-    LAST_ERROR,
-    OUTCOME,
-    InstanceStatus,
-    JoinState,
-    NodeInstance,
-    NodeStatus,
-    WorkflowInstance,
-)
-from webapp.engine.numbers import JsonObject, JsonValue, copy_json, encode
+from webapp.engine.instances.model import InstanceStatus, JoinState, NodeInstance, NodeStatus, WorkflowInstance
+from webapp.engine.numbers import JsonObject, copy_json
 from webapp.engine.ports.stores import InstanceSnapshot, WriteSet
 from webapp.engine.runtime import events as topics
 from webapp.engine.runtime.commands import Command, Kit, Wave
 from webapp.engine.runtime.journal import TaskJournal
-
-
-class OutputsRefused(Exception):
-    """These outputs cannot become variables: too large, no JSON, or a character that no store keeps; nothing merged."""
-
-    def __init__(self, key: str, **arguments: object) -> None:
-        self.key = key
-        self.arguments = arguments
-        super().__init__(key)
+from webapp.engine.runtime.variables import Variables
+from webapp.engine.runtime.waits import Waits
 
 
 class WaveState:
@@ -58,31 +41,19 @@ class WaveState:
         self.compiled = compiled
         self.command = command
         self.now = now
-        self.is_new = snapshot is None
         self.instance = instance if snapshot is None else _owned(instance)
-        self.variables = self.instance.variables
-        # What expressions see: an outcome that nothing has set yet is null, not unknown (spec 25).
-        self.scope: JsonObject = {OUTCOME: None, **self.variables}
+        self.variables = Variables(self.instance.variables)
+        self.waits = Waits(() if snapshot is None else snapshot.bookmarks)
+        self.tasks = TaskJournal(self.instance, now)
         self.events: list[Event] = []
         self.log_lines: list[LogLine] = []
         self.outside_effects = False
-        self.bookmarks: dict[str, Bookmark] = {}
         self._status_before = None if snapshot is None else instance.status
         self._revision_before = instance.revision
         self._sequence = next_sequence(instance.last_sequence, now) - 1
-        self._size: int | None = None
-        self._loaded: dict[str, NodeInstance] = {}
+        self._loaded = {} if snapshot is None else {found.id: found for found in snapshot.node_instances}
         self._nodes: dict[str, NodeInstance] = {}
-        self._of_node: dict[str, list[str]] = {}
-        self._new: dict[str, Bookmark] = {}
-        self._changed: dict[str, Bookmark] = {}
-        self._deleted: list[str] = []
-        self.tasks = TaskJournal(self.instance, now)
         self._instance_data: JsonObject | None = None
-        if snapshot is not None:
-            self._loaded = {node_instance.id: node_instance for node_instance in snapshot.node_instances}
-            for bookmark in snapshot.bookmarks:
-                self._index(bookmark)
 
     def number(self) -> int:
         """Return the next number of this instance's write order."""
@@ -124,89 +95,46 @@ class WaveState:
 
     def cancel_active_nodes(self) -> None:
         """Cancel the node instances that are Running or Suspended; those waiting for a retry stay (spec 21)."""
-        for node_instance_id in (*self._loaded, *self._nodes):
-            present = self._nodes.get(node_instance_id) or self._loaded[node_instance_id]
-            if present.status.active:
-                canceled = self.touch(node_instance_id) or present
+        for present in {**self._loaded, **self._nodes}.values():
+            canceled = self.touch(present.id) if present.status.active else None
+            if canceled is not None:
                 canceled.status = NodeStatus.CANCELED
                 canceled.ended_at = self.now
-
-    # --- variables --------------------------------------------------------------------------
-
-    def merge(self, outputs: JsonObject) -> None:
-        """Merge outputs into the variables, shallowly.
-
-        The size is bounded from above, so that the whole document is encoded only when the bound nears the limit.
-
-        :raises OutputsRefused: nothing was merged.
-        """
-        if not outputs:
-            return
-        if self._size is None:
-            self._size = len(encode(self.variables))
-        bound = self._size + _checked_size(outputs)
-        if bound > MAX_VARIABLES_BYTES:
-            bound = len(encode({**self.variables, **outputs}))
-            if bound > MAX_VARIABLES_BYTES:
-                raise OutputsRefused("workflow.variables.too_large", max=MAX_VARIABLES_BYTES)
-        self._size = bound
-        self.variables.update(outputs)
-        self.scope.update(outputs)
-
-    def set_label(self, label: str) -> None:
-        """Write a completion's label to the variable ``outcome`` (spec 3.5)."""
-        self.variables[OUTCOME] = self.scope[OUTCOME] = label
-        if self._size is not None:
-            # Six bytes is the most that JSON makes of one character.
-            self._size += len(label) * 6 + len('"outcome":"",')
 
     def set_result(self, result: str) -> None:
         """Give the instance its result; the last End with an outcome wins (spec 4.2)."""
         self.instance.outcome = result
         self._instance_data = None
 
-    def set_last_error(self, fault: JsonObject) -> None:
-        """Write the fault that the flow goes on after to the variable ``lastError`` (spec 3.8)."""
-        self.variables[LAST_ERROR] = self.scope[LAST_ERROR] = fault
-        self._size = None
-
     # --- bookmarks --------------------------------------------------------------------------
 
     def add_bookmark(self, node_instance: NodeInstance, request: BookmarkRequest) -> Bookmark:
         """Create a bookmark of a node instance; a user task gets its record and its event too."""
-        instance = self.instance
-        bookmark = Bookmark(
-            id=self.kit.ids.new(),
-            tenant_id=instance.tenant_id,
-            sequence=self.number(),
-            instance_id=instance.id,
-            root_instance_id=instance.root_instance_id,
-            node_id=node_instance.node_id,
-            node_instance_id=node_instance.id,
-            kind=request.kind,
-            key=request.key,
-            payload=copy_json(request.payload),
-            correlation_id=request.correlation_id,
-            created_at=self.now,
-            due_at=request.due_at,
-            available_at=request.available_at,
-            task_due_at=request.task_due_at,
-            priority=request.priority,
-            title=request.title,
-            claimable=request.claimable,
-        )
-        self._new[bookmark.id] = bookmark
-        self._index(bookmark)
+        bookmark = self._bookmark(request.kind, request.due_at)
+        bookmark.node_id = node_instance.node_id
+        bookmark.node_instance_id = node_instance.id
+        bookmark.key = request.key
+        bookmark.payload = copy_json(request.payload)
+        bookmark.correlation_id = request.correlation_id
+        bookmark.available_at = request.available_at
+        bookmark.task_due_at = request.task_due_at
+        bookmark.priority = request.priority
+        bookmark.title = request.title
+        bookmark.claimable = request.claimable
+        self.waits.add(bookmark)
         if bookmark.kind is BookmarkKind.USER_TASK:
             self.tasks.created(bookmark, request.copy_user_ids)
-            data = topics.task_data(instance, bookmark, list(request.copy_user_ids))
+            data = topics.task_data(self.instance, bookmark, list(request.copy_user_ids))
             self.events.append(Event(topic=topics.TASK_CREATED, data=data))
         return bookmark
 
     def add_instance_bookmark(self, kind: BookmarkKind, due_at: datetime) -> None:
         """Create a bookmark that belongs to the instance as a whole."""
+        self.waits.add(self._bookmark(kind, due_at))
+
+    def _bookmark(self, kind: BookmarkKind, due_at: datetime | None) -> Bookmark:
         instance = self.instance
-        bookmark = Bookmark(
+        return Bookmark(
             id=self.kit.ids.new(),
             tenant_id=instance.tenant_id,
             sequence=self.number(),
@@ -216,52 +144,21 @@ class WaveState:
             created_at=self.now,
             due_at=due_at,
         )
-        self._new[bookmark.id] = bookmark
-        self._index(bookmark)
-
-    def _index(self, bookmark: Bookmark) -> None:
-        self.bookmarks[bookmark.id] = bookmark
-        if bookmark.node_instance_id is not None:
-            self._of_node.setdefault(bookmark.node_instance_id, []).append(bookmark.id)
-
-    def change(self, bookmark: Bookmark) -> Bookmark:
-        """Return the wave's own copy of a bookmark, to be changed in place."""
-        if bookmark.id in self._new:
-            return self._new[bookmark.id]
-        own = self._changed.get(bookmark.id)
-        if own is None:
-            own = self._changed[bookmark.id] = self.bookmarks[bookmark.id] = copy.copy(bookmark)
-        return own
-
-    def of_node(self, node_instance_id: str) -> list[Bookmark]:
-        """Return the open bookmarks of a node instance, in their order."""
-        ids = self._of_node.get(node_instance_id)
-        return [self.bookmarks[bookmark_id] for bookmark_id in ids] if ids else []
-
-    def consume(self, bookmark: Bookmark) -> None:
-        """Delete a bookmark; the round of a task is ended apart."""
-        self.bookmarks.pop(bookmark.id, None)
-        if bookmark.node_instance_id is not None:
-            self._of_node[bookmark.node_instance_id].remove(bookmark.id)
-        self._changed.pop(bookmark.id, None)
-        if self._new.pop(bookmark.id, None) is None:
-            self._deleted.append(bookmark.id)
 
     def delete(self, bookmark: Bookmark, reason: EndReason) -> None:
         """Delete a bookmark; a task ends with the reason."""
-        self.consume(bookmark)
+        self.waits.consume(bookmark)
         if bookmark.kind is BookmarkKind.USER_TASK:
             self.tasks.ended(bookmark, reason)
 
     def clear_node(self, node_instance_id: str, reason: EndReason) -> None:
         """Delete every bookmark that a node instance has left."""
-        if node_instance_id in self._of_node:
-            for bookmark in self.of_node(node_instance_id):
-                self.delete(bookmark, reason)
+        for bookmark in self.waits.of_node(node_instance_id):
+            self.delete(bookmark, reason)
 
     def clear_all(self, reason: EndReason) -> None:
         """Delete every bookmark of the instance."""
-        for bookmark in list(self.bookmarks.values()):
+        for bookmark in list(self.waits.open.values()):
             self.delete(bookmark, reason)
 
     # --- events -----------------------------------------------------------------------------
@@ -271,19 +168,10 @@ class WaveState:
         self._instance_data = None
         self.events.append(Event(topic=topic, data={"instance": self._data()}))
 
-    def node_event(self, topic: str, node_instance: NodeInstance) -> None:
+    def node_event(self, topic: str, node_instance: NodeInstance, **facts: object) -> None:
         """Queue an event of a node instance as it now stands."""
-        data = {"instance": self._data(), "nodeInstance": topics.node_data(node_instance)}
+        data = {"instance": self._data(), "nodeInstance": topics.node_data(node_instance), **facts}
         self.events.append(Event(topic=topic, data=data))
-
-    def fault_event(self, node_instance: NodeInstance, *, will_retry: bool) -> None:
-        """Queue the event of a node's failure."""
-        data = {
-            "instance": self._data(),
-            "nodeInstance": topics.node_data(node_instance),
-            "willRetry": will_retry,
-        }
-        self.events.append(Event(topic=topics.NODE_FAULTED, data=data))
 
     def _data(self) -> JsonObject:
         data = self._instance_data
@@ -297,7 +185,7 @@ class WaveState:
     def finish(self, entry: AuditEntry | None) -> Wave:
         """Return what the command did, with its line in the trail; the instance's revision rises by one."""
         instance = self.instance
-        status_changed = self._status_before is not None and self._status_before is not instance.status
+        before = self._status_before
         self.tasks.number(self.number)
         instance.revision = self._revision_before + 1
         instance.command_id = self.command.id
@@ -305,13 +193,13 @@ class WaveState:
         write_set = WriteSet(
             partition=instance.tenant_id,
             instance=instance,
-            is_new=self.is_new,
+            is_new=before is None,
             expected_revision=self._revision_before,
             node_instances=list(self._nodes.values()),
-            new_bookmarks=list(self._new.values()),
-            changed_bookmarks=list(self._changed.values()),
-            deleted_bookmark_ids=self._deleted,
-            columns_changed=status_changed,
+            new_bookmarks=self.waits.new,
+            changed_bookmarks=self.waits.changed,
+            deleted_bookmark_ids=self.waits.deleted_ids,
+            columns_changed=before is not None and before is not instance.status,
             task_records=list(self.tasks.records.values()),
             task_ends=self.tasks.ends,
             task_copies=self.tasks.copies,
@@ -335,28 +223,28 @@ class WaveState:
         details: JsonObject | None = None,
     ) -> AuditEntry:
         """Return the command's line for the trail: what changed of the instance, and which nodes ran (spec 13)."""
-        before = self._status_before
+        instance, command, before = self.instance, self.command, self._status_before
         after: JsonObject = {"revision": self._revision_before + 1, "nodeInstanceIds": list(self._nodes)}
-        if before is not self.instance.status:
-            after["status"] = self.instance.status.value
+        if before is not instance.status:
+            after["status"] = instance.status.value
         return AuditEntry(
             id=self.kit.ids.new(),
-            tenant_id=self.instance.tenant_id,
+            tenant_id=instance.tenant_id,
             sequence=self.number(),
             at=self.now,
-            actor_id=self.command.actor_id,
-            on_behalf_of=self.command.on_behalf_of,
-            action=self.command.action,
-            definition_id=self.instance.definition_id,
-            instance_id=self.instance.id,
+            actor_id=command.actor_id,
+            on_behalf_of=command.on_behalf_of,
+            action=command.action,
+            definition_id=instance.definition_id,
+            instance_id=instance.id,
             task_id=None if task is None else task.id,
             node_id=None if task is None else task.node_id,
             outcome=outcome,
             comment=comment,
             reason=reason,
-            request_id=self.command.request_id,
-            command_id=self.command.id,
-            before=_before(before, self._revision_before, self.instance.status),
+            request_id=command.request_id,
+            command_id=command.id,
+            before=_before(before, self._revision_before, instance.status),
             after={**after, **(details or {})},
         )
 
@@ -372,35 +260,12 @@ def _before(status: InstanceStatus | None, revision: int, now: InstanceStatus) -
     return {"revision": revision} if status is now else {"revision": revision, "status": status.value}
 
 
-def _checked_size(outputs: JsonObject) -> int:
-    try:
-        data = encode(outputs)
-    except Exception as error:
-        raise OutputsRefused("workflow.activity.not_json", text=str(error)) from error
-    # Only outputs with a text that looks like the escape are looked into.
-    if b"\\u0000" in data and _holds_nul(outputs):
-        raise OutputsRefused("workflow.variables.nul")
-    return len(data)
-
-
-def _holds_nul(value: JsonValue) -> bool:
-    if isinstance(value, str):
-        return "\x00" in value
-    if isinstance(value, dict):
-        return any("\x00" in name or _holds_nul(member) for name, member in value.items())
-    return isinstance(value, list) and any(_holds_nul(member) for member in value)
-
-
 def _owned(instance: WorkflowInstance) -> WorkflowInstance:
     own = copy.copy(instance)
     own.variables = dict(instance.variables)
     own.join_states = {
-        node_id: JoinState(arrived=_arrivals(state.arrived.items()), fired=state.fired)
+        node_id: JoinState(arrived={edge: list(ids) for edge, ids in state.arrived.items()}, fired=state.fired)
         for node_id, state in instance.join_states.items()
     }
     own.pending_tokens = list(instance.pending_tokens)
     return own
-
-
-def _arrivals(arrived: Iterable[tuple[str, list[str]]]) -> dict[str, list[str]]:
-    return {transition_id: list(node_instance_ids) for transition_id, node_instance_ids in arrived}

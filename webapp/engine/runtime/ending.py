@@ -15,7 +15,7 @@ def finalize(wave: WaveState) -> None:
     instance = wave.instance
     if instance.status is not InstanceStatus.RUNNING:
         return
-    if any(bookmark.kind is not BookmarkKind.INSTANCE_TIMEOUT for bookmark in wave.bookmarks.values()):
+    if any(bookmark.kind is not BookmarkKind.INSTANCE_TIMEOUT for bookmark in wave.waits.open.values()):
         return
     dead = [node_id for node_id, state in instance.join_states.items() if not state.fired]
     if dead:

@@ -22,8 +22,9 @@ from webapp.engine.instances.limits import MAX_KEY, MAX_OUTCOME
 from webapp.engine.instances.model import OUTCOME, InstanceStatus, NodeInstance, NodeStatus, WorkflowFault
 from webapp.engine.runtime import ending, events, faults, routing
 from webapp.engine.runtime.context import NodeContext
-from webapp.engine.runtime.effects import OutputsRefused, WaveState
+from webapp.engine.runtime.effects import WaveState
 from webapp.engine.runtime.queue import Fresh, Item, Resumption, Retrial
+from webapp.engine.runtime.variables import OutputsRefused
 from webapp.engine.schedules import later
 from webapp.engine.tasks.user_tasks import ACTOR, COMMENT
 
@@ -62,7 +63,7 @@ class Executor:
         if type(item) is Fresh:
             return False
         bookmark = item.bookmark  # type: ignore[union-attr]  # only the other two have one, and they have it
-        return bookmark is not None and bookmark.id not in self._wave.bookmarks
+        return bookmark is not None and bookmark.id not in self._wave.waits.open
 
     def _step(self, item: Item) -> None:
         if isinstance(item, Fresh):
@@ -79,7 +80,7 @@ class Executor:
         inputs = item.inputs
         if bookmark.kind is BookmarkKind.NODE_TIMEOUT:
             inputs = {**inputs, TIMED_OUT: True}
-        self._wave.consume(bookmark)
+        self._wave.waits.consume(bookmark)
         node_instance.status = NodeStatus.RUNNING
         node_instance.fault = None
         node_instance.inputs = inputs
@@ -192,13 +193,13 @@ class Executor:
         if label is not None and len(label) > MAX_OUTCOME:
             self._fail(node, node_instance, _fault("workflow.outcome.too_long", max=MAX_OUTCOME))
             return
-        wave.merge(outcome.outputs)
+        wave.variables.merge(outcome.outputs)
         node_instance.status = NodeStatus.COMPLETED
         node_instance.ended_at = wave.now
         node_instance.outputs = outcome.outputs
         if label is not None:
             node_instance.outputs = {**outcome.outputs, OUTCOME: label}
-            wave.set_label(label)
+            wave.variables.set_label(label)
         timed_out = resume is not None and resume.bookmark.kind is BookmarkKind.NODE_TIMEOUT
         wave.clear_node(node_instance.id, EndReason.TIMEOUT if timed_out else EndReason.SIBLING)
         if outcome.result is not None:
@@ -208,23 +209,23 @@ class Executor:
 
     def _route(self, node: CompiledNode, node_instance: NodeInstance) -> None:
         wave = self._wave
-        routing.send(wave.instance, self._queue, node_instance, routing.choose(node, wave.scope))
+        routing.send(wave.instance, self._queue, node_instance, routing.choose(node, wave.variables.scope))
 
     def _suspend(self, node: CompiledNode, node_instance: NodeInstance, outcome: Suspend, *, first: bool) -> None:
         wave = self._wave
         removed = outcome.removed_bookmark_ids
-        kept = [bookmark for bookmark in wave.of_node(node_instance.id) if bookmark.id not in removed]
+        kept = [bookmark for bookmark in wave.waits.of_node(node_instance.id) if bookmark.id not in removed]
         if not kept and not outcome.bookmarks:
             self._fail(node, node_instance, _fault("workflow.activity.no_bookmark", node=node.name))
             return
         if any(len(request.key or "") > MAX_KEY for request in outcome.bookmarks):
             self._fail(node, node_instance, _fault("workflow.bookmark.key_too_long", max=MAX_KEY))
             return
-        wave.merge(outcome.outputs)
+        wave.variables.merge(outcome.outputs)
         node_instance.status = NodeStatus.SUSPENDED
         for bookmark_id in removed:
-            if bookmark_id in wave.bookmarks:
-                wave.delete(wave.bookmarks[bookmark_id], EndReason.REMOVED)
+            if bookmark_id in wave.waits.open:
+                wave.delete(wave.waits.open[bookmark_id], EndReason.REMOVED)
         for request in outcome.bookmarks:
             kept.append(wave.add_bookmark(node_instance, request))
         if outcome.signers_total is not None:
@@ -239,7 +240,7 @@ class Executor:
         for bookmark in bookmarks:
             shown = (bookmark.signers_done, bookmark.signers_total)
             if bookmark.kind is BookmarkKind.USER_TASK and shown != (done, total):
-                own = self._wave.change(bookmark)
+                own = self._wave.waits.change(bookmark)
                 own.signers_done, own.signers_total = done, total
 
     def _terminate(self, node_instance: NodeInstance, outcome: EndInstance) -> None:

@@ -44,12 +44,12 @@ def schedule_retry(wave: WaveState, node: CompiledNode, node_instance: NodeInsta
     node_instance.status = NodeStatus.FAULTED
     node_instance.fault = fault
     # A second failure of the same attempt replaces the retry that is armed already, and no deadline runs meanwhile.
-    for bookmark in wave.of_node(node_instance.id):
+    for bookmark in wave.waits.of_node(node_instance.id):
         if bookmark.kind in (BookmarkKind.RETRY, BookmarkKind.NODE_TIMEOUT):
-            wave.consume(bookmark)
+            wave.waits.consume(bookmark)
     wait = backoff(policy.first_delay_seconds, policy.backoff_factor, node_instance.try_count)
     wave.add_bookmark(node_instance, BookmarkRequest(kind=BookmarkKind.RETRY, due_at=later(wave.now, wait)))
-    wave.fault_event(node_instance, will_retry=True)
+    wave.node_event(topics.NODE_FAULTED, node_instance, willRetry=True)
     return True
 
 
@@ -59,15 +59,15 @@ def end_failed(wave: WaveState, node_instance: NodeInstance, fault: WorkflowFaul
     node_instance.fault = fault
     node_instance.ended_at = wave.now
     wave.clear_node(node_instance.id, EndReason.FAULTED)
-    wave.fault_event(node_instance, will_retry=False)
+    wave.node_event(topics.NODE_FAULTED, node_instance, willRetry=False)
 
 
 def go_on(wave: WaveState, node_instance: NodeInstance, fault: WorkflowFault) -> None:
     """Let the flow go on after a node that continues on error: ``lastError`` and the label ``error``."""
     end_failed(wave, node_instance, fault)
     node_instance.outputs = {OUTCOME: ERROR}
-    wave.set_last_error(topics.fault_json(fault))
-    wave.set_label(ERROR)
+    wave.variables.set_last_error(topics.fault_json(fault))
+    wave.variables.set_label(ERROR)
 
 
 def fault_instance(

@@ -95,7 +95,7 @@ def resume(
     :raises NotFound: no such bookmark. :raises Denied: its key is not the expected one.
     :raises Conflict: the instance does not run, or this kind of bookmark is not resumed.
     """
-    bookmark = wave.bookmarks.get(bookmark_id)
+    bookmark = wave.waits.open.get(bookmark_id)
     if bookmark is None:
         raise NotFound("workflow.bookmark.not_found", code=NOTFOUND_BOOKMARK)
     if expected_key is not None and bookmark.key != expected_key:
@@ -133,7 +133,7 @@ def due(wave: WaveState, bookmark_ids: Sequence[str]) -> Wave:
     ready = [
         bookmark
         for bookmark_id in dict.fromkeys(bookmark_ids)
-        if (bookmark := wave.bookmarks.get(bookmark_id)) is not None
+        if (bookmark := wave.waits.open.get(bookmark_id)) is not None
         and bookmark.due_at is not None
         and bookmark.due_at <= wave.now
     ]
@@ -152,19 +152,19 @@ def due(wave: WaveState, bookmark_ids: Sequence[str]) -> Wave:
 
 
 def _push_back(wave: WaveState, bookmark: Bookmark) -> None:
-    own = wave.change(bookmark)
+    own = wave.waits.change(bookmark)
     own.original_due_at = own.original_due_at or own.due_at
     own.due_at = later(wave.now, Decimal(str(wave.kit.options.not_resumable_backoff_seconds)))
 
 
 def _time_out(wave: WaveState, deadline: Bookmark) -> None:
-    wave.consume(deadline)
+    wave.waits.consume(deadline)
     match wave.compiled.definition.timeout_action:
         case InstanceTimeoutAction.CANCEL:
             ending.cancel(wave, None)
         case InstanceTimeoutAction.TERMINATE:
             ending.terminate(wave, None)
-        case InstanceTimeoutAction.FAULT:
+        case _:
             faults.fault_instance(wave, [], WorkflowFault(code=UNEXPECTED, key="workflow.instance.timed_out"), None)
 
 

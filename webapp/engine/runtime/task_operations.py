@@ -55,7 +55,7 @@ def complete(
     """
     command = wave.command
     bookmark = check_action(
-        wave.bookmarks.get(task_id),
+        wave.waits.open.get(task_id),
         wave.instance.status,
         acting_for(command),
         problems=text_problems(outcome=outcome, comment=comment),
@@ -84,7 +84,7 @@ def transfer(wave: WaveState, task_id: str, *, to: str, comment: str | None) -> 
     signing.store(node_instance.state, signers)
     _note(wave, node_instance, "transfer", comment, to)
     wave.tasks.decided(bookmark, EndReason.TRANSFERRED, wave.command, actor_id=wave.command.actor_id, comment=comment)
-    own = wave.change(bookmark)
+    own = wave.waits.change(bookmark)
     own.key, own.claimed_by, own.opened_at, own.claimable = to, None, None, False
     own.round += 1
     wave.tasks.opened(own)
@@ -112,9 +112,9 @@ def add_signers(wave: WaveState, task_id: str, *, assignees: Sequence[str], posi
     for name in opened:
         wave.add_bookmark(node_instance, task_request(node_instance.state, name, copies=False))
     done, total = signing.progress(signers)
-    for other in wave.of_node(node_instance.id):
+    for other in wave.waits.of_node(node_instance.id):
         if other.kind is BookmarkKind.USER_TASK:
-            own = wave.change(other)
+            own = wave.waits.change(other)
             own.signers_done, own.signers_total = done, total
     _tell(wave, events.TASK_ADDED, bookmark, {"assignees": added, COMMENT: comment})
     return wave.finish(wave.entry(task=bookmark, comment=comment, details={"assignees": added}))
@@ -122,7 +122,7 @@ def add_signers(wave: WaveState, task_id: str, *, assignees: Sequence[str], posi
 
 def _open_task(wave: WaveState, task_id: str, problems: list[Problem]) -> Bookmark:
     return check_action(
-        wave.bookmarks.get(task_id),
+        wave.waits.open.get(task_id),
         wave.instance.status,
         acting_for(wave.command),
         operator=wave.command.as_operator,

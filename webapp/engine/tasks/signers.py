@@ -133,10 +133,8 @@ def store(state: JsonObject, signers: Sequence[Signer]) -> None:
 
 
 def _open_next(present: Sequence[Signer]) -> tuple[str, ...]:
-    for signer in present:
-        if signer.state is not SignerState.APPROVED:
-            return _open([signer] if signer.state is SignerState.WAITING else [])
-    return ()
+    undecided = [signer for signer in present if signer.state is not SignerState.APPROVED]
+    return _open(signer for signer in undecided[:1] if signer.state is SignerState.WAITING)
 
 
 def _open(signers: Iterable[Signer]) -> tuple[str, ...]:

@@ -1,0 +1,78 @@
+"""An instance's variables during a wave: merging, the scope of expressions, the limit of size (spec 3.5, 3.8, 13)."""
+
+from __future__ import annotations
+
+from webapp.engine.instances.limits import MAX_VARIABLES_BYTES
+from webapp.engine.instances.model import LAST_ERROR, OUTCOME
+from webapp.engine.numbers import JsonObject, JsonValue, encode
+
+
+class OutputsRefused(Exception):
+    """These outputs cannot become variables: too large, no JSON, or a character that no store keeps; nothing merged."""
+
+    def __init__(self, key: str, **arguments: object) -> None:
+        self.key = key
+        self.arguments = arguments
+        super().__init__(key)
+
+
+class Variables:
+    """The variables, and beside them what expressions see: an outcome that nothing has set is null (spec 25)."""
+
+    __slots__ = ("_size", "scope", "values")
+
+    def __init__(self, values: JsonObject) -> None:
+        self.values = values
+        self.scope: JsonObject = {OUTCOME: None, **values}
+        self._size: int | None = None
+
+    def merge(self, outputs: JsonObject) -> None:
+        """Merge outputs, shallowly; the last writer wins.
+
+        The size is bounded from above, so that the whole document is encoded only when the bound nears the limit.
+
+        :raises OutputsRefused: nothing was merged.
+        """
+        if not outputs:
+            return
+        if self._size is None:
+            self._size = len(encode(self.values))
+        bound = self._size + _checked_size(outputs)
+        if bound > MAX_VARIABLES_BYTES:
+            bound = len(encode({**self.values, **outputs}))
+            if bound > MAX_VARIABLES_BYTES:
+                raise OutputsRefused("workflow.variables.too_large", max=MAX_VARIABLES_BYTES)
+        self._size = bound
+        self.values.update(outputs)
+        self.scope.update(outputs)
+
+    def set_label(self, label: str) -> None:
+        """Write a completion's label to the variable ``outcome`` (spec 3.5)."""
+        self.values[OUTCOME] = self.scope[OUTCOME] = label
+        if self._size is not None:
+            # Six bytes is the most that JSON makes of one character.
+            self._size += len(label) * 6 + len('"outcome":"",')
+
+    def set_last_error(self, fault: JsonObject) -> None:
+        """Write the fault that the flow goes on after to the variable ``lastError`` (spec 3.8)."""
+        self.values[LAST_ERROR] = self.scope[LAST_ERROR] = fault
+        self._size = None
+
+
+def _checked_size(outputs: JsonObject) -> int:
+    try:
+        data = encode(outputs)
+    except Exception as error:
+        raise OutputsRefused("workflow.activity.not_json", text=str(error)) from error
+    # Only outputs with a text that looks like the escape are looked into.
+    if b"\\u0000" in data and _holds_nul(outputs):
+        raise OutputsRefused("workflow.variables.nul")
+    return len(data)
+
+
+def _holds_nul(value: JsonValue) -> bool:
+    if isinstance(value, str):
+        return "\x00" in value
+    if isinstance(value, dict):
+        return any("\x00" in name or _holds_nul(member) for name, member in value.items())
+    return isinstance(value, list) and any(_holds_nul(member) for member in value)
