@@ -65,9 +65,9 @@ def publish(designer: Caller, document: dict[str, Any]) -> Any:
     return designer.post(f"/definitions/{draft['id']}/publish").expect(200)
 
 
-def start(caller: Caller, name: str, **variables: Any) -> Any:
+def start(caller: Caller, definition: str, /, **variables: Any) -> Any:
     """Start an instance; return it."""
-    return caller.post("/instances", {"name": name, "variables": variables}).expect(201)
+    return caller.post("/instances", {"name": definition, "variables": variables}).expect(201)
 
 
 def only_task(caller: Caller) -> Any:

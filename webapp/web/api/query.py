@@ -18,8 +18,9 @@ from webapp.services.queries import DEFAULT_LIMIT, MAX_LIMIT, Paging, Sort
 
 Q = TypeVar("Q", bound=msgspec.Struct)
 
-Keyword = str
-"""A text that is looked for; blank looks for nothing in particular."""
+_KEYWORD = Meta(description="Looked for in the texts of a row, without regard to case; blank looks for nothing")
+Keyword = Annotated[str, _KEYWORD]
+"""A text that is looked for; unlike an exact filter it may be blank."""
 
 _INTEGER = re.compile(r"-?[0-9]{1,9}")
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})")
@@ -106,7 +107,11 @@ def _read(hint: Any, given: Sequence[str]) -> Any:
         return tuple(read(text) for text in given)
     if len(given) > 1:
         raise Unreadable("api.query.repeated")
-    return _reader(bare, blank=False)(given[0])
+    return _reader(bare, blank=_is_keyword(hint))(given[0])
+
+
+def _is_keyword(hint: Any) -> bool:
+    return _KEYWORD in getattr(hint, "__metadata__", ()) or any(_is_keyword(member) for member in get_args(hint))
 
 
 def _reader(wanted: Any, *, blank: bool) -> Callable[[str], Any]:
