@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.engine import Installation, install
-from tests.support.stores import StoreSet, stores
-
-__all__ = ["stores"]
+from tests.support.stores import StoreSet
 
 
 @pytest.fixture

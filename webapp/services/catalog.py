@@ -306,6 +306,7 @@ class CatalogService:
         allowed: tuple[DefinitionStatus, ...],
     ) -> WorkflowDefinition:
         partition, now = actor.partition, self._clock.now()
+        written: list[WorkflowDefinition] = []
 
         def block(work: UnitOfWork) -> WorkflowDefinition:
             stored = _stored(work, partition, id)
@@ -323,12 +324,12 @@ class CatalogService:
                 raise _stale(_stored(work, partition, id)) from conflict
             entry = self._entry(actor, action, changed, before=_facts(stored), after=_facts(changed))
             work.audit.append(partition, [entry])
+            written.append(changed)
             return changed
 
         def settled(work: UnitOfWork) -> WorkflowDefinition | None:
             stored = work.definitions.find(partition, id)
-            mine = stored is not None and (stored.updated_at, stored.updated_by) == (now, actor.name)
-            return stored if mine else None
+            return stored if stored in written else None
 
         return self._storage.write(partition, block, settled=settled)
 

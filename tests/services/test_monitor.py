@@ -1,0 +1,128 @@
+"""The page of one instance: states on the diagram, taken ways, waits, trail and names (spec 12)."""
+
+from __future__ import annotations
+
+from tests.support.engine import ADMIN, Installation, actor
+from tests.support.flows import END, START, edge, flow, node
+from webapp.engine.instances.bookmarks import BookmarkKind
+from webapp.services.views import NodeState, Wait
+
+PURCHASE = flow(
+    "purchase",
+    [
+        START,
+        node("split", "Parallel"),
+        node("boss", "UserTask", {"Assignees": ["u1", "u2"], "CompletionPolicy": "All", "Title": "Buy {{what}}"}),
+        node("price", "TestFlaky", {"SucceedOnAttempt": 2}, retry_policy={"maxAttempts": 3, "firstDelaySeconds": 5}),
+        node("join", "Join", name="Both agreed"),
+        END,
+    ],
+    [
+        edge("start", "split"),
+        edge("split", "boss"),
+        edge("split", "price"),
+        edge("boss", "join"),
+        edge("price", "join"),
+        edge("join", "end"),
+    ],
+)
+
+
+def test_the_overview_of_a_running_instance(house: Installation) -> None:
+    house.account("u1", display_name="Ulla One")
+    house.publish(PURCHASE)
+    begun = house.store_set.clock.now()
+    instance = house.start("purchase", {"what": "chairs"})
+
+    page = house.services.monitor.overview(ADMIN, instance.id)
+    assert page.node_states["start"] == NodeState(node_id="start", state="completed", count=1, since=begun)
+    boss = page.node_states["boss"]
+    assert (boss.state, boss.signers_done, boss.signers_total) == ("waiting", 0, 2)
+    price = page.node_states["price"]
+    assert (price.state, price.try_count, price.max_attempts) == ("retrying", 1, 3)
+    assert set(page.node_states) == {"start", "split", "boss", "price"}
+    assert page.taken_transition_ids == ["start-split", "split-boss", "split-price"]
+    tasks = [wait for wait in page.waits if wait.kind is BookmarkKind.USER_TASK]
+    assert [(wait.who, wait.title, wait.since) for wait in tasks] == [
+        ("u1", "Buy chairs", begun), ("u2", "Buy chairs", begun),
+    ]  # fmt: skip
+    assert [wait.node_id for wait in page.waits if wait.kind is BookmarkKind.RETRY] == ["price"]
+    assert page.names == {"u1": "Ulla One"}
+    assert page.may_operate
+    assert not page.truncated
+
+
+def test_a_join_says_which_branch_is_missing(house: Installation) -> None:
+    house.publish(PURCHASE)
+    instance = house.start("purchase", {"what": "chairs"})
+    house.elapse(5)
+
+    page = house.services.monitor.overview(ADMIN, instance.id)
+    assert page.node_states["price"].state == "completed"
+    assert page.node_states["price"].try_count == 2
+    join = page.node_states["join"]
+    assert (join.state, join.arrived, join.expected) == ("waiting", 1, 2)
+    assert page.waits[-1] == Wait(
+        bookmark_id=None,
+        kind="Join",
+        node_id="join",
+        node_name="Both agreed",
+        arrived=1,
+        expected=2,
+        missing=["boss"],
+    )
+    assert "price-join" in page.taken_transition_ids
+
+
+def test_the_trail_tells_everything_newest_first(house: Installation) -> None:
+    house.publish(PURCHASE)
+    instance = house.start("purchase", {"what": "chairs"})
+    house.elapse(5)
+    house.store_set.clock.advance(60)
+    house.decide("u1", "approved", comment="good")
+    house.store_set.clock.advance(60)
+    house.services.instances.cancel(ADMIN, instance.id, "no money")
+
+    page = house.services.monitor.overview(ADMIN, instance.id)
+    told = [(entry.kind, entry.action, entry.actor_id or entry.assignee_id or entry.node_id) for entry in page.trail]
+    assert told[0] == ("command", "cancel", "admin")
+    assert page.trail[0].reason == "no money"
+    assert told.index(("command", "complete", "u1")) < told.index(("command", "start", "admin"))
+    assert ("task", "taskCreated", "u1") in told
+    assert ("task", "taskEnded", "u2") in told
+    assert ("task", "taskEnded", "u1") not in told
+    assert ("node", "nodeCompleted", "price") in told
+    assert all(entry.kind != "command" or entry.actor_id for entry in page.trail)
+    assert [entry.at for entry in page.trail] == sorted((entry.at for entry in page.trail), reverse=True)
+    assert page.waits == []
+    assert page.node_states["boss"].state == "canceled"
+
+
+def test_a_fault_shows_at_its_node_and_in_the_trail(house: Installation) -> None:
+    house.publish(flow("bad", [START, node("x", "Fault", {"Message": "no {{what}}"}), END]))
+    instance = house.start("bad", {"what": "luck"}, by=actor("starter"))
+    page = house.services.monitor.overview(actor("starter"), instance.id)
+    assert page.node_states["x"].state == "faulted"
+    assert not page.may_operate
+    (fault,) = [entry for entry in page.trail if entry.kind == "fault"]
+    assert fault.fault is not None
+    assert fault.fault.args == {"text": "no luck"}
+
+
+def test_a_node_that_ran_twice_shows_its_latest_run(house: Installation) -> None:
+    house.publish(
+        flow(
+            "again",
+            [START, node("ask", "UserTask", {"Assignees": ["u1"]}), END],
+            [
+                edge("start", "ask"),
+                edge("ask", "ask", "outcome == 'again'"),
+                edge("ask", "end", is_default=True),
+            ],
+        )
+    )
+    instance = house.start("again")
+    house.decide("u1", "again")
+    page = house.services.monitor.overview(ADMIN, instance.id)
+    assert (page.node_states["ask"].state, page.node_states["ask"].count) == ("waiting", 2)
+    assert page.taken_transition_ids == ["start-ask", "ask-ask"]
