@@ -57,6 +57,10 @@ function guardSubmit(form: HTMLFormElement): void {
 /** Registers the listeners. */
 export function startNavigation(): void {
   document.addEventListener('submit', (event) => {
+    const form = event.target as HTMLFormElement;
+    const back = form.matches('.lang-form') ? form.elements.namedItem('next') : null;
+    // htmx may have changed the address since the form was written.
+    if (back instanceof HTMLInputElement) back.value = window.location.pathname + window.location.search;
     if (!event.defaultPrevented) guardSubmit(event.target as HTMLFormElement);
   });
   document.addEventListener('click', (event) => {

@@ -39,7 +39,8 @@ def test_every_activity_is_described(site: Site) -> None:
 
 def test_every_function_is_described(site: Site) -> None:
     page = visit(site, "emma").get("/help/expressions").text
-    assert "upper" in page and "isNullOrEmpty" in page and "{{ employee }}" in page
+    assert "upper(text) The text in capital letters" in page
+    assert "round(number, digits?)" in page and "{{ employee }}" in page
 
 
 def test_an_unknown_page_is_not_found(site: Site) -> None:

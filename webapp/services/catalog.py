@@ -23,6 +23,7 @@ from webapp.engine.errors import (
     StaleRevision,
 )
 from webapp.engine.expressions import Diagnostic, TextKind
+from webapp.engine.expressions.functions import FUNCTIONS
 from webapp.engine.instances.journal import AuditEntry
 from webapp.engine.instances.limits import MAX_REMARK, MAX_TITLE
 from webapp.engine.instances.requests import check_size
@@ -40,6 +41,7 @@ from webapp.services.access import may_start, require
 from webapp.services.definitions import DefinitionCache, definition_missing, errors_of
 from webapp.services.storage import Storage
 from webapp.services.texts import check_text
+from webapp.services.views import FunctionHelp
 
 _NAME = re.compile(NAME_PATTERN)
 MAX_NAME = 128
@@ -244,6 +246,11 @@ class CatalogService:
     def descriptors(self) -> list[ActivityDescriptor]:
         """Return the activities that run here, in the palette's order."""
         return self._engine.registry.descriptors()
+
+    def functions(self) -> list[FunctionHelp]:
+        """Return the functions of the expression language by name: how each is called, and the key of its help."""
+        known = sorted(FUNCTIONS.values(), key=lambda function: function.name.lower())
+        return [FunctionHelp(signature=function.signature, help_key=function.help_key) for function in known]
 
     def check_expression(self, text: str, kind: str, names: Sequence[str] | None = None) -> list[Diagnostic]:
         """Return the mistakes of an expression, condition or template; with *names*, unknown root names too."""

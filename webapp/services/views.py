@@ -21,6 +21,13 @@ class _View(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pass
 
 
+class FunctionHelp(_View, frozen=True, kw_only=True):
+    """A function of the expression language: its call, and the message key of its one-line help."""
+
+    signature: str
+    help_key: str
+
+
 class StartResult(_View, frozen=True, kw_only=True):
     """A start's answer: ``created`` is false when an unfinished instance was reused (spec 3.19)."""
 

@@ -35,11 +35,12 @@ def workflows() -> BaseResponse:
 
 def _list_page(status: int = 200, **dialog: Any) -> BaseResponse:
     args = request.args
-    chosen = {name: args.get(name, "").strip() for name in ("keyword", "category", "versions")}
+    chosen = {name: args.get(name, "").strip() for name in ("keyword", "name", "category", "versions")}
     chosen["status"] = read_choice(args, "status", STATUSES)
     catalog, actor = services().catalog, current_actor()
     query = DefinitionQuery(
         keyword=chosen["keyword"] or None,
+        name=chosen["name"] or None,
         category=chosen["category"] or None,
         status=DefinitionStatus(chosen["status"]) if chosen["status"] else None,
         latest=chosen["versions"] != "all",

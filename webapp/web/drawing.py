@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from webapp.engine.numbers import encode
@@ -40,6 +40,7 @@ def _label(state: NodeState, now: datetime, text: Text) -> str:
         return text("ui.diagram.of", done=state.signers_done or 0, total=state.signers_total)
     if state.try_count > 1:
         return text("ui.diagram.tries", count=state.try_count)
-    if state.state == "waiting" and state.since is not None:
-        return duration(now - state.since, text)
+    waited = now - state.since if state.since is not None else timedelta()
+    if state.state == "waiting" and waited >= timedelta(minutes=1):
+        return duration(waited, text)
     return text("ui.diagram.times", count=state.count) if state.count > 1 else ""

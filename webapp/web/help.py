@@ -17,7 +17,6 @@ blueprint = Blueprint("help", __name__, url_prefix="/help")
 blueprint.before_request(require_sign_in)
 
 TOPICS = ("inbox", "start", "requests", "designer", "monitor", "account", "keys")
-FUNCTION = "workflow.expression.function."
 
 
 @blueprint.get("")
@@ -85,7 +84,5 @@ def _property(descriptor: ActivityDescriptor, one: PropertyDescriptor) -> dict[s
 @blueprint.get("/expressions")
 def expressions() -> str:
     """Show the expression language and its functions."""
-    names = [key.removeprefix(FUNCTION) for key in page_text().area(FUNCTION.removesuffix("."))]
-    return render_template(
-        "help/expressions.html", topics=TOPICS, topic="expressions", functions=sorted(names, key=str.lower)
-    )
+    functions = services().catalog.functions()
+    return render_template("help/expressions.html", topics=TOPICS, topic="expressions", functions=functions)

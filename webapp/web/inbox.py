@@ -19,7 +19,7 @@ from webapp.web.drawing import drawing_of
 from webapp.web.forms import refusal_text
 from webapp.web.htmx import render, wants_block
 from webapp.web.listing import Listing, list_url, read_choice, read_paging
-from webapp.web.shell import may, page_text, require_sign_in, toast
+from webapp.web.shell import may, open_tasks, page_text, require_sign_in, toast
 from webapp.web.task_words import buttons, closing, group_tasks
 from webapp.web.words import Words
 
@@ -189,7 +189,7 @@ def _tabs(scope: str, total: int) -> list[dict[str, Any]]:
             "name": "mine",
             "url": "/inbox",
             "current": scope == "mine",
-            "count": services().inbox.counts(current_actor())["mine"],
+            "count": open_tasks(),
         }
     ]
     if may("tasks:all"):

@@ -17,6 +17,7 @@ from webapp.web.formats import duration, number
 from webapp.web.i18n import PageText, json_text
 
 IDLE_AFTER_SECONDS = 3_600
+WORTH_SAYING_SECONDS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,17 @@ _ENDS: Mapping[InstanceStatus, tuple[str, str]] = {
     InstanceStatus.SUSPENDED: ("suspended", "circle-pause"),
 }
 _REJECTING = frozenset({"rejected", "timeout", "error"})
+
+
+def _newest_first(entries: Sequence[TrailEntry]) -> list[TrailEntry]:
+    """Return the trail with each command below what it caused at the same instant, and nothing told twice."""
+    decided = {(entry.node_id, entry.at) for entry in entries if entry.action == "complete"}
+    told = [
+        entry
+        for entry in entries
+        if not (entry.activity_type == "UserTask" and entry.kind == "node" and (entry.node_id, entry.at) in decided)
+    ]
+    return sorted(told, key=lambda entry: (entry.at, entry.kind != "command"), reverse=True)
 
 
 class Words:
@@ -205,7 +217,8 @@ class Words:
             steps = list(dict.fromkeys(wait.node_name for wait in people))
             since = min((wait.since for wait in people if wait.since), default=None)
             span = self._page.since(since) if since else ""
-            key = "start.say.waiting.title" if since else "start.say.waiting.title_now"
+            long = since is not None and (self._page.now() - since).total_seconds() >= WORTH_SAYING_SECONDS
+            key = "start.say.waiting.title" if long else "start.say.waiting.title_now"
             return Say(
                 state="waiting",
                 icon="clock",
@@ -248,7 +261,7 @@ class Words:
         """Return the trail, newest first; with ``idle`` long pauses are told in a line of their own."""
         lines: list[Line] = []
         later: datetime | None = None
-        for entry in entries:
+        for entry in _newest_first(entries):
             if idle and later is not None and (later - entry.at).total_seconds() >= IDLE_AFTER_SECONDS:
                 span = duration(later - entry.at, self._page.text)
                 lines.append(Line(text=self._page.text("ui.trail.idle", span=span), icon="hourglass", idle=True))
