@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from http.client import HTTPConnection, HTTPException
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 
 class Unanswered(Exception):
@@ -53,6 +53,20 @@ class Caller:
             items += answer.body["items"]
             if len(items) >= answer.body["total"] or not answer.body["items"]:
                 return items
+
+    def whole(self, path: str) -> list[Any]:
+        """Return the items of a list that comes in one piece."""
+        answer = self("GET", path)
+        assert answer.status == 200, answer
+        items: list[Any] = answer.body["items"]
+        assert len(items) == answer.body["total"]
+        return items
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Let the connection go."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from tests.faults.caller import Caller
 from tests.faults.load import DEFINITIONS, TIMER, WORK, Acknowledged, Load
+from tests.support.postgresql import new_database, require_server
 from tests.support.server import ServerProcess
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -21,6 +23,9 @@ COMMANDS_A_ROUND = 60
 TIMERS = 12
 FIRES_WITHIN = 10.0
 """Seconds from the moment the server is ready again (the issue, Done when 5)."""
+
+TAKEN_OVER_WITHIN = 8.0
+"""Below the wait for a lease that somebody holds (10 s), and far below the life of a lease (60 s)."""
 
 PATH = ["start", "count", "decide", "confirm", "end"]
 TASK_NODES = ("decide", "confirm")
@@ -40,40 +45,39 @@ class Site:
         return Caller(self.server.port, self.tokens[who])
 
     def publish(self) -> None:
-        designer = self.caller("designer")
-        for document in DEFINITIONS:
-            created = designer("POST", "/definitions", document)
-            assert created.status == 201, created
-            published = designer("POST", f"/definitions/{created.body['id']}/publish", {})
-            assert published.status == 200, published
-        designer.close()
+        with self.caller("designer") as designer:
+            for document in DEFINITIONS:
+                created = designer("POST", "/definitions", document)
+                assert created.status == 201, created
+                published = designer("POST", f"/definitions/{created.body['id']}/publish", {})
+                assert published.status == 200, published
 
     def start_timers(self, seconds: float) -> set[str]:
-        employee = self.caller("employee")
         started = set()
-        for _ in range(TIMERS):
-            variables = {"seconds": seconds, "fired": 0}
-            answer = employee("POST", "/instances", {"name": TIMER, "variables": variables})
-            assert answer.status == 201, answer
-            started.add(answer.body["id"])
-        employee.close()
+        with self.caller("employee") as employee:
+            for _ in range(TIMERS):
+                variables = {"seconds": seconds, "fired": 0}
+                answer = employee("POST", "/instances", {"name": TIMER, "variables": variables})
+                assert answer.status == 201, answer
+                started.add(answer.body["id"])
         return started
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
-    settings = {}
-    if request.param == "postgresql":
-        settings["WAYPOST_DATABASE_URL"] = request.getfixturevalue("postgresql_url")
-    server = ServerProcess(tmp_path, settings=settings)
-    server.prepare()
-    server.start()
-    try:
+    with ExitStack() as stack:
+        settings = {}
+        if request.param == "postgresql":
+            require_server()
+            url = stack.enter_context(new_database())
+            settings["WAYPOST_DATABASE_URL"] = url.render_as_string(hide_password=False)
+        server = ServerProcess(tmp_path, settings=settings)
+        stack.callback(server.stop)
+        server.prepare()
+        server.start()
         made = Site(server)
         made.publish()
         yield made
-    finally:
-        server.stop()
 
 
 def test_a_killed_server_loses_nothing_and_goes_on(site: Site) -> None:
@@ -90,11 +94,10 @@ def test_a_killed_server_loses_nothing_and_goes_on(site: Site) -> None:
         time.sleep(3)  # the timers come due while nothing runs
         site.server.start()
         ready = time.monotonic()
-        admin = site.caller("admin")
-        wait_until_fired(admin, timers, ready + FIRES_WITHIN)
-        everything_acknowledged_is_there(admin, acknowledged)
-        every_instance_is_whole(admin)
-        admin.close()
+        with site.caller("admin") as admin:
+            wait_until_fired(admin, timers, ready + FIRES_WITHIN)
+            everything_acknowledged_is_there(admin, acknowledged)
+            every_instance_is_whole(admin)
     every_open_task_can_be_decided_at_once(site)
 
 
@@ -127,8 +130,8 @@ def every_instance_is_whole(admin: Caller) -> None:
     for summary in admin.every(f"/instances?definitionName={WORK}"):
         instance = admin("GET", f"/instances/{summary['id']}").body
         nodes = admin.every(f"/instances/{instance['id']}/nodes")
-        bookmarks = admin.every(f"/instances/{instance['id']}/bookmarks")
-        actions = [entry["action"] for entry in admin.every(f"/instances/{instance['id']}/history")]
+        bookmarks = admin.whole(f"/instances/{instance['id']}/bookmarks")
+        actions = [entry["action"] for entry in admin.whole(f"/instances/{instance['id']}/history")]
         check_position(instance, nodes, bookmarks, actions)
 
 
@@ -154,15 +157,13 @@ def check_position(
 def every_open_task_can_be_decided_at_once(site: Site) -> None:
     """A lease that the killed process held is taken over, since its process is gone: nobody waits for it to run out."""
     for who in ("manager", "operator"):
-        caller = site.caller(who)
-        for task in caller.every("/tasks?scope=mine"):
-            started = time.monotonic()
-            answer = caller("POST", f"/tasks/{task['id']}/complete", {"outcome": "approved"})
-            assert answer.status == 200, answer
-            assert time.monotonic() - started < 5
-        caller.close()
-    admin = site.caller("admin")
-    statuses = {instance["status"] for instance in admin.every(f"/instances?definitionName={WORK}")}
-    assert statuses == {"Completed"}
-    every_instance_is_whole(admin)
-    admin.close()
+        with site.caller(who) as caller:
+            for task in caller.every("/tasks?scope=mine"):
+                started = time.monotonic()
+                answer = caller("POST", f"/tasks/{task['id']}/complete", {"outcome": "approved"})
+                assert answer.status == 200, answer
+                assert time.monotonic() - started < TAKEN_OVER_WITHIN
+    with site.caller("admin") as admin:
+        statuses = {instance["status"] for instance in admin.every(f"/instances?definitionName={WORK}")}
+        assert statuses == {"Completed"}
+        every_instance_is_whole(admin)
