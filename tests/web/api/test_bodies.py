@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
-from tests.support.web import Caller, Site
+from tests.support.web import Answer, Caller, Site
 from tests.web.api.flows import GREETING, publish
 from webapp.web.api.body import MAX_BODY_BYTES
 
@@ -54,6 +56,17 @@ def test_a_body_that_is_too_large_is_413(employee: Caller) -> None:
         "64 KiB"
         in employee.send("POST", "/instances", data=body, headers={}).refused(413, "REQUEST_TOOLARGE_001")["detail"]
     )
+
+
+def test_a_chunked_body_that_is_too_large_is_413_as_well(employee: Caller) -> None:
+    body = b'{"name": "a"}' + b" " * MAX_BODY_BYTES
+    response = employee.client.post(
+        "/api/v1/instances",
+        input_stream=io.BytesIO(body),
+        headers={**employee.headers, "Content-Type": "application/json", "Transfer-Encoding": "chunked"},
+        environ_overrides={"wsgi.input_terminated": True},
+    )
+    Answer(response).refused(413, "REQUEST_TOOLARGE_001")
 
 
 def test_variables_over_a_mebibyte_are_413(designer: Caller, employee: Caller) -> None:

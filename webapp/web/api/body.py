@@ -14,7 +14,7 @@ from msgspec import inspect
 from webapp.engine.errors import InputInvalid, Problem
 from webapp.engine.json_input import item_path, member_path, read_json
 from webapp.engine.numbers import JsonObject
-from webapp.web.errors import MEDIA_TYPE, RequestRefused
+from webapp.web.errors import MEDIA_TYPE, TOO_LARGE, RequestRefused
 
 B = TypeVar("B", bound=msgspec.Struct)
 
@@ -40,7 +40,11 @@ def read_object() -> JsonObject:
     """
     if request.mimetype != "application/json" and not request.mimetype.endswith("+json"):
         raise RequestRefused("errors.media_type", code=MEDIA_TYPE, params={"given": request.mimetype})
-    value = read_json(request.get_data(cache=False), max_bytes=MAX_BODY_BYTES)
+    data = request.get_data(cache=False)
+    if request.content_length is None and len(data) >= MAX_BODY_BYTES:
+        # A body sent in chunks ends where the limit is, whatever comes after it.
+        raise RequestRefused("errors.body_too_large", code=TOO_LARGE)
+    value = read_json(data, max_bytes=MAX_BODY_BYTES)
     if not isinstance(value, dict):
         raise InputInvalid("api.body.type", path="", params={"expected": "object"})
     return value
