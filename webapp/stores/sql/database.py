@@ -28,6 +28,9 @@ db = SQLAlchemy(metadata=METADATA)
 WRITES = "waypost_writes"
 """Execution option of connections whose transaction begins IMMEDIATE in SQLite."""
 
+NO_TRANSACTION = "waypost_no_transaction"
+"""Execution option of SQLite connections on which each statement commits by itself."""
+
 BUSY_SECONDS = 15
 _IDLE_SECONDS = 5.0
 _CONNECT_SECONDS = 3
@@ -95,9 +98,8 @@ def _prepare_sqlite(engine: Engine, synchronous: str) -> None:
         # Only a writer takes the write lock, and it takes it at once: a reader never waits for one, and no
         # transaction that has read fails when it comes to write.
         options = connection.get_execution_options()
-        if options.get("isolation_level") == "AUTOCOMMIT":
-            return
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITES, False) else "BEGIN")
+        if not options.get(NO_TRANSACTION, False):
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITES, False) else "BEGIN")
 
 
 def _write_ahead(cursor: DBAPICursor) -> None:
@@ -132,6 +134,14 @@ def _prepare_server(engine: Engine) -> None:
                 raise
             if not alive:
                 raise DisconnectionError
+
+
+def autocommitting(engine: Engine) -> Engine:
+    """Return the engine's view on which each statement is a transaction of its own."""
+    if engine.dialect.name == SQLITE:
+        # SQLAlchemy's own AUTOCOMMIT costs two more statements at each use, and lets the driver begin afterwards.
+        return engine.execution_options(**{NO_TRANSACTION: True})
+    return engine.execution_options(isolation_level="AUTOCOMMIT")
 
 
 class Transaction:
@@ -186,7 +196,7 @@ class Database:
         self.dialect = engine.dialect.name
         # PostgreSQL answers a single SELECT in one round trip instead of three when nothing is begun; each store
         # method is one statement, and READ COMMITTED promises no more.
-        self._readers = engine.execution_options(isolation_level="AUTOCOMMIT") if self.dialect == POSTGRESQL else engine
+        self._readers = autocommitting(engine) if self.dialect == POSTGRESQL else engine
         self._writers = engine.execution_options(**{WRITES: True})
         # SQLite has one writer. Threads of one process queue for it here: its own waiting sleeps and is not fair.
         self._gate = threading.Lock() if self.dialect == SQLITE else None

@@ -26,7 +26,7 @@ from sqlalchemy.sql.dml import Insert
 from webapp.engine.clock import Clock, IdSource, SystemIds
 from webapp.stores.leasing import LeaseRow, RowLeases
 from webapp.stores.processes import ProcessIdentity, this_process
-from webapp.stores.sql.database import create_database, failure, normal_url
+from webapp.stores.sql.database import autocommitting, create_database, failure, normal_url
 from webapp.stores.sql.dialects import POSTGRESQL, SQLITE, Instant, begins_with, insert_into, lease_clock
 from webapp.stores.sql.tables import LEASES
 
@@ -64,7 +64,7 @@ class SqlLeaseRows:
     """The table of leases; each step commits at once, so that every other process sees it."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
-        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._engine = autocommitting(engine)
         self._clock = clock
         self._by_parameters = engine.dialect.name != POSTGRESQL
         now, until = lease_clock(engine.dialect.name)
