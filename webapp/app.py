@@ -146,7 +146,6 @@ def _services(
         settings=ServiceSettings(
             not_resumable_backoff_seconds=settings.not_resumable_backoff_seconds,
             lock_lease_seconds=settings.lock_lease_seconds,
-            poll_interval_seconds=settings.poll_interval_seconds,
             poll_batch_size=settings.batch_size,
         ),
         passwords=passwords,

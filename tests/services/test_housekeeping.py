@@ -268,14 +268,15 @@ def _of_a_dead_process(token: str) -> str:
     return "/".join((holder, *host, "4194305", start, unique))
 
 
-def test_a_commit_that_leaves_something_due_wakes_the_poller(house: Installation) -> None:
+def test_a_commit_that_leaves_something_due_wakes_the_poller(stores: StoreSet) -> None:
+    house = install(stores, activities=(Slow(),))
     woken: list[bool] = []
     house.services.housekeeping.on_due_now(lambda: woken.append(True))
     house.publish(DELAYED)
     house.start("delayed")
     assert woken == []
-    house.publish(flow("short", [START, node("delay", "Delay", {"DurationSeconds": 1}), END]))
-    house.start("short")
+    house.publish(flow("slow", [START, node("slow", "TestSlow"), END]))
+    house.start("slow")
     assert woken == [True]
 
 

@@ -73,7 +73,6 @@ def build_services(
         ids=ids,
         definitions=definitions,
         directory=directory,
-        settings=chosen,
     )
     follow_ups = FollowUpRunner(storage=storage, leases=leases, clock=clock, settings=chosen)
     commands.settle = follow_ups.run_own

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import timedelta
 
 from webapp.accounts.model import Actor
 from webapp.engine.clock import Clock, IdSource
@@ -23,7 +22,6 @@ from webapp.engine.runtime.commands import Command, Wave
 from webapp.services.access import instance_missing
 from webapp.services.definitions import DefinitionCache, Prepared
 from webapp.services.directory import AccountDirectory
-from webapp.services.settings import ServiceSettings
 from webapp.services.storage import Storage, unavailable
 
 log = logging.getLogger("waypost.commands")
@@ -67,7 +65,6 @@ class Commands:
         ids: IdSource,
         definitions: DefinitionCache,
         directory: AccountDirectory,
-        settings: ServiceSettings,
     ) -> None:
         self._storage = storage
         self._leases = leases
@@ -76,7 +73,6 @@ class Commands:
         self._ids = ids
         self._definitions = definitions
         self._directory = directory
-        self._soon = timedelta(seconds=settings.poll_interval_seconds)
         self.settle: Callable[[Wave], object] = lambda wave: None
         self.wake: Callable[[], None] = lambda: None
 
@@ -186,13 +182,13 @@ class Commands:
                 log.exception("events of instance %s were not published", wave.instance.id)
         if settle and wave.write_set.new_follow_ups:
             self.settle(wave)
-        if self._is_due_soon(wave):
+        if self._is_due_now(wave):
             self.wake()
 
-    def _is_due_soon(self, wave: Wave) -> bool:
-        horizon = self._clock.now() + self._soon
+    def _is_due_now(self, wave: Wave) -> bool:
+        now = self._clock.now()
         written = (*wave.write_set.new_bookmarks, *wave.write_set.changed_bookmarks)
-        return any(bookmark.due_at is not None and bookmark.due_at <= horizon for bookmark in written)
+        return any(bookmark.due_at is not None and bookmark.due_at <= now for bookmark in written)
 
 
 def write_log_line(line: LogLine) -> None:

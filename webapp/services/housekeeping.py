@@ -87,10 +87,15 @@ class HousekeepingService:
 
     def poll_once(self, run_all: RunAll = map, stopping: Callable[[], bool] = lambda: False) -> PollReport:
         """Run the bookmarks and follow-ups that are due; *run_all* may be a thread pool's ``map``."""
+
+        def run(group: Group) -> Outcome:
+            # At the end of the process only the waves at hand are finished; other claims are given back.
+            return self._leave(group) if stopping() else self._run_group(group)
+
         report = PollReport()
         for _ in range(MAX_ROUNDS):
             claimed = self._claim()
-            outcomes = list(run_all(self._run_group, _groups(claimed)))
+            outcomes = list(run_all(run, _groups(claimed)))
             report = _added(report, len(claimed), outcomes)
             resumed = sum(outcome.resumed for outcome in outcomes)
             # A batch that was not full has left nothing; one that only met busy instances would meet them again.

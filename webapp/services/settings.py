@@ -12,7 +12,6 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     not_resumable_backoff_seconds: float = 300
     lock_lease_seconds: float = 60
-    poll_interval_seconds: float = 1
     poll_batch_size: int = 100
     definition_cache_size: int = 1_000
     write_attempts: int = 5
