@@ -186,6 +186,7 @@ def test_who_may_only_start_sees_what_he_may_start(house: Installation) -> None:
     assert names(USER, "buyers", name="ben") == ["for-all", "for-buyers"]
     assert names(DESIGNER) == ["draft", "for-all", "for-ann", "for-buyers"]
     assert [one.name for one in catalog.startable(actor("ann"))] == ["for-all", "for-ann"]
+    assert catalog.query(actor("ann"), DefinitionQuery(status=DefinitionStatus.DRAFT)).total == 0
     with pytest.raises(Denied):
         catalog.query(actor("worker", WORKER))
 
@@ -197,6 +198,14 @@ def test_the_start_catalogue_has_the_latest_published_version_of_each_name(house
     (one,) = house.services.catalog.startable(actor("ann"))
     assert (one.display_name, one.version) == ("New title", 2)
     assert house.services.catalog.startable(actor("ann"), "old") == []
+
+
+def test_an_older_version_is_not_offered_to_those_whom_the_latest_leaves_out(house: Installation) -> None:
+    house.publish(DOCUMENT)
+    house.publish({**DOCUMENT, "startableBy": ["ann"]})
+    catalog = house.services.catalog
+    assert [one.version for one in catalog.startable(actor("ann"))] == [2]
+    assert catalog.startable(actor("ben")) == []
 
 
 def test_the_start_form_is_for_those_who_may_start(house: Installation) -> None:

@@ -196,7 +196,7 @@ class CatalogService:
         asked = query or DefinitionQuery()
         if not actor.may(DEFINITIONS_READ):
             require(actor, INSTANCES_START)
-            asked = msgspec.structs.replace(asked, status=DefinitionStatus.PUBLISHED, startable_for=actor.principals)
+            asked = msgspec.structs.replace(asked, startable_for=actor.principals)
         check_page("definitions", asked.paging, DEFINITION_SORTS)
         return self._storage.read(actor.partition, lambda work: work.definitions.list(actor.partition, asked))
 
