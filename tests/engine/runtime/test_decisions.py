@@ -373,6 +373,18 @@ def test_a_decision_that_overfills_the_instance_faults_its_node_and_is_no_decisi
     assert run.rounds()[1:] == [("u2", EndReason.FAULTED), ("u1", None), ("u2", None)]
 
 
+def test_an_approval_that_faulted_its_node_does_not_count_for_the_others() -> None:
+    run = task("u1", "u2", policy="All", settings={"retry_policy": {"maxAttempts": 2, "firstDelaySeconds": 1}})
+    run.instance.variables["big"] = "t" * 1_000_000
+    run.approve("u1", variables={"x": "t" * 100_000}).approve("u2")
+    assert run.node("ask").status is NodeStatus.SUSPENDED
+    assert "outcome" not in run.instance.variables
+    assert [signer["state"] for signer in run.node("ask").state["signers"]] == ["pending", "approved"]
+    run.world.clock.advance(1)
+    run.due()
+    assert run.holders() == ["u1", "u2"]
+
+
 # --- fail closed (spec 6.3) -----------------------------------------------------------------------
 
 

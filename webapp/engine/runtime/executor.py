@@ -20,6 +20,7 @@ from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
 from webapp.engine.instances.journal import EndReason, Event
 from webapp.engine.instances.limits import MAX_KEY, MAX_OUTCOME
 from webapp.engine.instances.model import OUTCOME, InstanceStatus, NodeInstance, NodeStatus, WorkflowFault
+from webapp.engine.numbers import copy_json
 from webapp.engine.runtime import ending, events, faults, routing
 from webapp.engine.runtime.context import NodeContext
 from webapp.engine.runtime.effects import WaveState
@@ -85,7 +86,11 @@ class Executor:
         node_instance.fault = None
         node_instance.inputs = inputs
         node = self._node(node_instance)
+        before = copy_json(node_instance.state)
         self._guarded(node, node_instance, ResumeInput(bookmark=bookmark, inputs=inputs))
+        if node_instance.status is NodeStatus.FAULTED:
+            # What failed did not happen: an approval that overfilled the variables must not count for the others.
+            node_instance.state = before
 
     def _retry(self, item: Retrial) -> None:
         node_instance = self._present(item.node_instance_id)
