@@ -49,7 +49,10 @@ async function filesBelow(folder) {
 /** Returns one hash over all that a build reads. */
 async function sourceHash() {
   const hash = createHash('sha256');
-  for (const path of [...(await filesBelow(STATIC)), join(ROOT, 'package-lock.json'), join(ROOT, 'tsconfig.json')]) {
+  // The viewer bundles its own texts, because it stands on pages that don't hand it any.
+  const texts = ['en', 'zh'].map((language) => join(ROOT, 'webapp/messages', language, 'diagram.json'));
+  const others = [join(ROOT, 'package-lock.json'), join(ROOT, 'tsconfig.json'), ...texts];
+  for (const path of [...(await filesBelow(STATIC)), ...others]) {
     hash.update(relative(ROOT, path).split(sep).join('/')).update('\0');
     hash.update(await readFile(path)).update('\0');
   }

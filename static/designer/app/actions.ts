@@ -44,9 +44,13 @@ export class Actions {
     return this.session.activities.look(activityType).title;
   }
 
-  private node(activityType: string, at: Point): NodeDoc {
+  private wanted(activityType: string, at: Point): edits.NewNode {
     const members = activityType === 'Http' ? { background: true } : {};
-    return edits.newNode(this.doc, { activityType, name: this.title(activityType), at, members });
+    return { activityType, name: this.title(activityType), at, members };
+  }
+
+  private node(activityType: string, at: Point): NodeDoc {
+    return edits.newNode(this.doc, this.wanted(activityType, at));
   }
 
   private step(name: string, args: Readonly<Record<string, string>> = {}): string {
@@ -56,11 +60,11 @@ export class Actions {
   /** Adds a node at a place; on a transition it goes between that one's ends. Answers the node. */
   addAt(activityType: string, at: Point, onto?: string): string | undefined {
     if (!mayAdd(this.doc, activityType)) return undefined;
-    const node = this.node(activityType, at);
-    const ops = edits.addNode(this.doc, node);
-    if (onto !== undefined) ops.push(...edits.insertInto(this.doc, onto, node.id));
     const label = this.step('add', { name: this.title(activityType) });
-    return this.session.execute(label, ops) ? node.id : undefined;
+    const into = onto === undefined ? undefined : edits.addInto(this.doc, onto, this.wanted(activityType, at));
+    if (into) return this.session.execute(label, into.ops) ? into.id : undefined;
+    const node = this.node(activityType, at);
+    return this.session.execute(label, edits.addNode(this.doc, node)) ? node.id : undefined;
   }
 
   placeBeside(node: string): Point {
@@ -95,9 +99,10 @@ export class Actions {
   }
 
   private addInto(activityType: string, transition: string): void {
-    const edge = sceneOf(this.doc).edges.get(transition);
-    const place = edge ? freePlaceAfter(this.doc, edge.source) : this.stage().middle;
-    const added = this.addAt(activityType, place, transition);
+    const scene = sceneOf(this.doc);
+    const edge = scene.edges.get(transition);
+    const from = edge && scene.nodes.get(edge.source)?.rect;
+    const added = this.addAt(activityType, from ? { x: from.x, y: from.y } : this.stage().middle, transition);
     if (added !== undefined) this.show(added);
   }
 

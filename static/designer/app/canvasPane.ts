@@ -232,6 +232,10 @@ export class CanvasPane {
 
   /** Shows badges for the problems; only what changed is drawn again. */
   showProblems(): void {
+    this.editor.whenIdle(() => this.drawMarks());
+  }
+
+  private drawMarks(): void {
     const before = this.marks;
     this.marks = badges(this.session.problems);
     const changed = new Set(

@@ -8,6 +8,7 @@ import type { Change } from '../model/history';
 import { isObject, type JsonObject, toPixels } from '../model/json';
 import { type Problem, readProblems } from '../model/problems';
 import { sceneOf } from '../model/scene';
+import { readingOrder } from '../model/walk';
 import { Dock } from '../panels/dock';
 import { Palette } from '../panels/palette';
 import { Properties } from '../panels/properties';
@@ -85,7 +86,7 @@ export class Workbench {
     else makeResizable(mount, session.t, () => this.pane.resized());
     this.pane.show();
     this.pane.resized();
-    this.pane.editor.fit();
+    this.pane.editor.home(readingOrder(session.doc)[0]);
     this.properties.select([]);
     session.history.onChange((change) => this.changed(change));
     this.listen();

@@ -40,7 +40,7 @@ const EMPTY: Scene = {
   incoming: new Map(),
   filled: undefined,
 };
-const ZOOM = { least: 0.2, most: 2.5, step: 1.2 };
+const ZOOM = { least: 0.2, most: 2.5, step: 1.2, readable: 0.7 };
 
 function samePoints(a: readonly Point[] | undefined, b: readonly Point[]): boolean {
   return a?.length === b.length && a.every((point, i) => point.x === b[i]?.x && point.y === b[i]?.y);
@@ -57,6 +57,7 @@ export class Editor {
   readonly panning: Panning;
   private scene: Scene = EMPTY;
   private quiet = false;
+  private waiting: (() => void) | undefined;
 
   constructor(
     container: HTMLElement,
@@ -94,6 +95,13 @@ export class Editor {
     picture.setAttribute('role', 'group');
     picture.setAttribute('aria-label', this.host.label);
     this.events.on(['selection.changed', 'drag.ended', 'drag.canceled'], () => this.reportSelection());
+    this.events.on(['drag.ended', 'drag.canceled'], () => {
+      const { waiting } = this;
+      this.waiting = undefined;
+      waiting?.();
+      // A gesture that was broken off may leave a line as its preview had it.
+      this.show(this.scene);
+    });
     this.events.on('canvas.viewbox.changed', () => this.host.onViewbox());
     this.events.on('element.dblclick', ({ element }) => {
       if (element.parent) this.host.onOpen(element.id);
@@ -102,7 +110,18 @@ export class Editor {
       // Nodes snap with their corner to the grid, not with their middle.
       context.gridSnappingContext = { snapLocation: 'top-left' };
     });
+    // A press selects by its click: selecting while it lasts would draw the line anew under the pointer, and the click
+    // would then belong to the canvas.
+    picture.addEventListener('pointerdown', () => (this.pressed = true), true);
+    for (const end of ['pointerup', 'pointercancel']) {
+      window.addEventListener(end, () => (this.pressed = false), true);
+    }
+    // The ring round the canvas is for the keyboard; clicking into it must not draw it.
+    const container = this.canvas.getContainer();
+    container.addEventListener('pointerdown', () => container.classList.add('by-pointer'), true);
+    document.addEventListener('keydown', () => container.classList.remove('by-pointer'), true);
     picture.addEventListener('focusin', ({ target }) => {
+      if (this.pressed) return;
       const id = (target as Element).closest('.djs-element')?.getAttribute('data-element-id');
       if (id && !this.isSelected(id) && this.selection.get().length < 2 && !this.dragging) this.select([id]);
     });
@@ -111,6 +130,14 @@ export class Editor {
   /** True while a gesture is under way: the selection is then empty for a moment. */
   get dragging(): boolean {
     return this.drag.context()?.active === true;
+  }
+
+  private pressed = false;
+
+  /** Does something now, or after the gesture that is under way: redrawing would break off the drag of a new node. */
+  whenIdle(task: () => void): void {
+    if (this.dragging) this.waiting = task;
+    else task();
   }
 
   private reportSelection(): void {
@@ -269,6 +296,17 @@ export class Editor {
   zoomBy(steps: number): void {
     const scale = this.canvas.zoom() * ZOOM.step ** steps;
     this.canvas.zoom(Math.min(ZOOM.most, Math.max(ZOOM.least, scale)), 'auto');
+  }
+
+  /** The view to begin with: everything where it can be read, else the beginning of the flow. */
+  home(start: string | undefined): void {
+    this.fit();
+    const rect = start === undefined ? undefined : this.scene.nodes.get(start)?.rect;
+    if (this.scale >= ZOOM.readable || !rect) return;
+    const { outer } = this.canvas.viewbox();
+    const width = outer.width / ZOOM.readable;
+    const height = outer.height / ZOOM.readable;
+    this.canvas.viewbox({ x: rect.x - 64, y: centre(rect).y - height / 2, width, height });
   }
 
   /** Shows the whole diagram, never larger than it is drawn. */

@@ -4,7 +4,6 @@ import {
   accept,
   type Completion,
   complete,
-  rootNames,
   type Suggestion,
   type TextKind,
   type TokenKind,
@@ -59,7 +58,6 @@ export class TextField {
   private readonly list: HTMLElement;
   private readonly about = html('p', { class: 'doc' });
   private readonly popup: HTMLElement;
-  private readonly hint: HTMLElement;
   private completion: Completion | undefined;
   private active = 0;
   private problems: readonly TextProblem[] = [];
@@ -92,10 +90,9 @@ export class TextField {
     this.popup = html('div', { class: 'complete', hidden: true }, this.list, this.about);
     // Choosing with the pointer must not take the focus out of the field.
     this.popup.addEventListener('mousedown', (event) => event.preventDefault());
-    this.hint = html('span', { class: 'hint', hidden: true });
     const mark = html('span', { class: 'fx', 'aria-hidden': 'true' }, kind === 'template' ? 'T' : 'fx');
     const box = html('div', { class: 'expr' }, this.paint, this.area, mark);
-    this.element = html('div', { class: 'expr-field' }, box, this.popup, this.hint);
+    this.element = html('div', { class: 'expr-field' }, box, this.popup);
   }
 
   get value(): string {
@@ -165,16 +162,6 @@ export class TextField {
     } else {
       complain('');
     }
-    this.warnUnknown(first || unchecked ? [] : rootNames(source, kind));
-  }
-
-  /** A name that nothing declares or writes may still come at run time: a hint, no error. */
-  private warnUnknown(names: readonly string[]): void {
-    const known = new Set(this.options.session.variables().map(({ name }) => name));
-    const unknown = names.filter((name) => !known.has(name));
-    this.hint.hidden = unknown.length === 0;
-    this.hint.textContent =
-      unknown.length === 0 ? '' : this.options.session.t('designer.field.undeclared', { names: unknown.join(', ') });
   }
 
   private key(event: KeyboardEvent): void {

@@ -2,6 +2,7 @@
 import type { Session } from '../app/session';
 import type { EditorName, Kind, Option } from '../model/activities';
 import type { JsonValue } from '../model/json';
+import type { Problem } from '../model/problems';
 import { freshId, html } from '../view/html';
 import { icon } from '../view/icons';
 
@@ -49,7 +50,7 @@ export class Field {
   private readonly control: Control;
   private readonly line: HTMLElement;
   private complaint = '';
-  private problem = '';
+  private problem: Problem | undefined;
 
   constructor(
     session: Session,
@@ -97,10 +98,10 @@ export class Field {
     this.control.focus(path);
   }
 
-  /** The server's message about this field, or nothing. */
-  setProblem(message: string): void {
-    if (message === this.problem) return;
-    this.problem = message;
+  /** What the server says about this field: an error marks it, a warning only stands below. */
+  setProblem(problem: Problem | undefined): void {
+    if (problem?.message === this.problem?.message && problem?.severity === this.problem?.severity) return;
+    this.problem = problem;
     this.drawLine();
   }
 
@@ -111,12 +112,14 @@ export class Field {
   }
 
   private drawLine(): void {
-    const message = this.complaint || this.problem;
-    this.line.className = message ? 'err' : 'help';
-    if (message) this.line.replaceChildren(icon('circle-alert'), html('span', {}, message));
+    const message = this.complaint || this.problem?.message || '';
+    const warning = !this.complaint && this.problem?.severity === 'warning';
+    this.line.className = message ? (warning ? 'warn' : 'err') : 'help';
+    if (message)
+      this.line.replaceChildren(icon(warning ? 'triangle-alert' : 'circle-alert'), html('span', {}, message));
     else this.line.replaceChildren(this.spec.help ?? '');
     this.line.hidden = !message && !this.spec.help;
-    this.element.classList.toggle('has-error', message !== '');
-    this.control.mark?.(message !== '');
+    this.element.classList.toggle('has-error', message !== '' && !warning);
+    this.control.mark?.(message !== '' && !warning);
   }
 }

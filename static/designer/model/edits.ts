@@ -14,7 +14,7 @@ import {
   withMembers,
 } from './definition';
 import { bendsOf, followBends, type Point, type Rect, snap } from './geometry';
-import type { Op } from './history';
+import { applyAll, type Op } from './history';
 import { isObject, type JsonObject, type JsonValue, whole } from './json';
 import type { Arrangement } from './layout';
 import { readBends, sceneOf, writeBends } from './scene';
@@ -91,6 +91,31 @@ export function insertInto(doc: DefinitionDoc, transitionKey: string, nodeId: st
     ...replaceTransition(doc, transitionKey, { targetNodeId: nodeId, waypoints: undefined }),
     ...addTransition(doc, second),
   ];
+}
+
+/** Free space between two nodes that follow each other. */
+const GAP = 90;
+
+/** Adds a node into a transition; what lies behind moves on when there is no room for it. */
+export function addInto(
+  doc: DefinitionDoc,
+  transitionKey: string,
+  wanted: NewNode,
+): { ops: Op[]; id: string } | undefined {
+  const { nodes, edges } = sceneOf(doc);
+  const edge = edges.get(transitionKey);
+  const source = edge && nodes.get(edge.source)?.rect;
+  const target = edge && nodes.get(edge.target)?.rect;
+  if (!source || !target) return undefined;
+  const forward = target.x >= source.x + source.width;
+  const at = forward ? { x: Math.max(wanted.at.x, source.x + source.width + GAP), y: wanted.at.y } : wanted.at;
+  const missing = forward ? snap(at.x + source.width + GAP - target.x) : 0;
+  const behind = [...nodes.values()].filter(({ rect }) => rect.x >= target.x).map(({ key }) => key);
+  const room = missing > 0 ? moveNodes(doc, behind, { x: missing, y: 0 }) : [];
+  const [moved] = applyAll(doc, room);
+  const node = newNode(moved, { ...wanted, at });
+  const ops = [...room, ...addNode(moved, node), ...insertInto(moved, transitionKey, node.id)];
+  return { ops, id: node.id };
 }
 
 /** Moves nodes; bends of the transitions at them go along. */

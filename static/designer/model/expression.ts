@@ -126,18 +126,6 @@ export function tokens(source: string, kind: TextKind): readonly Token[] {
   return out;
 }
 
-/** Root variables that a text reads. */
-export function rootNames(source: string, kind: TextKind): readonly string[] {
-  const names = new Set<string>();
-  let previous = '';
-  for (const token of tokens(source, kind)) {
-    const word = source.slice(token.from, token.to);
-    if (token.kind === 'name' && previous !== '.') names.add(word);
-    if (token.kind !== 'space') previous = word;
-  }
-  return [...names];
-}
-
 export interface Suggestion {
   readonly kind: 'variable' | 'function' | 'keyword';
   readonly name: string;

@@ -1,6 +1,6 @@
 /** Arranges a definition from left to right: dagre ranks the nodes, our router draws the lines over its lanes. */
 import { layout as dagreLayout, Graph } from '@dagrejs/dagre';
-import { type DefinitionDoc, keysOf } from './definition';
+import { type DefinitionDoc, keysOf, type TransitionDoc, text, transitionOf } from './definition';
 import {
   bendsOf,
   centre,
@@ -14,6 +14,7 @@ import {
   simplify,
   snap,
 } from './geometry';
+import { textUnits } from './text';
 
 export interface Arrangement {
   readonly rects: ReadonlyMap<string, Rect>;
@@ -90,14 +91,42 @@ function crosses(points: readonly Point[], rects: readonly Rect[]): boolean {
   return false;
 }
 
+/** About how wide a label will be, whatever the language: its name, the outcome, or the condition's beginning. */
+function estimatedWidth(transition: TransitionDoc | undefined): number {
+  if (!transition) return 0;
+  const words = text(transition.name) || (transition.isDefault ? 'otherwise' : text(transition.condition));
+  const quoted = /^\s*outcome\s*==\s*['"](.*)['"]\s*$/.exec(words)?.[1] ?? words;
+  return quoted ? Math.min(textUnits(quoted), 24) * 6.6 + 30 : 0;
+}
+
+/** Upside down when more branches would then stand in the order in which the document lists them. */
+function isUpsideDown(links: readonly Link[], y: (key: string) => number): boolean {
+  const last = new Map<string, number>();
+  let balance = 0;
+  for (const { source, target } of links) {
+    const at = y(target);
+    const before = last.get(source);
+    if (before !== undefined) balance += Math.sign(at - before);
+    last.set(source, at);
+  }
+  return balance < 0;
+}
+
 /** Positions for all nodes, and bends for the transitions that would otherwise run through a node. */
-export function arrange(doc: DefinitionDoc, labelWidth: (key: string) => number = () => 0): Arrangement {
+export function arrange(
+  doc: DefinitionDoc,
+  labelWidth: (key: string) => number = (key) => estimatedWidth(transitionOf(doc, key)),
+): Arrangement {
   const links = linksOf(doc);
   const graph = ranked(doc, links, labelWidth);
   const rects = new Map<string, Rect>();
+  const middleOf = (key: string) => graph.node(key) as { x: number; y: number };
+  const height = (graph.graph() as { height?: number }).height ?? 0;
+  const mirrored = isUpsideDown(links, (key) => middleOf(key).y);
+  const turned = (y: number) => (mirrored ? height - y : y);
   for (const key of keysOf(doc.nodes)) {
-    const { x = 0, y = 0 } = graph.node(key) as { x?: number; y?: number };
-    rects.set(key, nodeRect(snap(x - NODE_WIDTH / 2), snap(y - NODE_HEIGHT / 2)));
+    const { x, y } = middleOf(key);
+    rects.set(key, nodeRect(snap(x - NODE_WIDTH / 2), snap(turned(y) - NODE_HEIGHT / 2)));
   }
   const bends = new Map<string, readonly Point[]>();
   for (const { key, source, target } of links) {
@@ -107,7 +136,8 @@ export function arrange(doc: DefinitionDoc, labelWidth: (key: string) => number 
     const others = [...rects].flatMap(([node, rect]) => (node === source || node === target ? [] : [rect]));
     if (!crosses(route(from, to), others)) continue;
     const { points = [] } = graph.edge(source, target, key) as { points?: readonly Point[] };
-    bends.set(key, bendsOf(alongLane(from, to, points.slice(1, -1))));
+    const lane = points.slice(1, -1).map((point) => ({ x: point.x, y: turned(point.y) }));
+    bends.set(key, bendsOf(alongLane(from, to, lane)));
   }
   return { rects, bends };
 }

@@ -51,8 +51,7 @@ export class Fields {
   showProblems(isMine: (target: ProblemTarget) => boolean): void {
     const mine = this.session.problems.filter(({ target }) => isMine(target));
     for (const { field, path } of this.bound) {
-      const found = mine.find(({ target }) => startsWith(target.field, path));
-      field.setProblem(found?.message ?? '');
+      field.setProblem(mine.find(({ target }) => startsWith(target.field, path)));
     }
   }
 

@@ -96,6 +96,18 @@ describe('transitions', () => {
     assert.deepEqual([second?.sourceNodeId, second?.targetNodeId, second?.condition], ['log', 'yes', undefined]);
   });
 
+  test('make room for a step that goes in between: what lies behind moves on', () => {
+    const doc = leave();
+    const added = edits.addInto(doc, 't1', { activityType: 'Log', name: 'Tell', at: { x: 130, y: 0 } });
+    assert.ok(added);
+    const { nodes } = sceneOf(after(doc, added.ops));
+    const x = (key: string) => nodes.get(key)?.rect.x;
+    assert.deepEqual([x('start'), x(added.id), x('approve'), x('yes')], [0, 260, 520, 780]);
+    const free = edits.addInto(doc, 't2', { activityType: 'Log', name: 'Tell', at: { x: 460, y: 300 } });
+    assert.deepEqual(edits.addInto(doc, 'gone', { activityType: 'Log', name: '', at: { x: 0, y: 0 } }), undefined);
+    assert.ok(free);
+  });
+
   test('of one node have one default', () => {
     const doc = after(leave(), edits.setTransition(leave(), 't2', { isDefault: true, condition: undefined }));
     assert.deepEqual(

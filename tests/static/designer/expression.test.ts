@@ -1,13 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  accept,
-  complete,
-  expressionParts,
-  rootNames,
-  type TextKind,
-  tokens,
-} from '../../../static/designer/model/expression';
+import { accept, complete, expressionParts, type TextKind, tokens } from '../../../static/designer/model/expression';
 import { random } from './documents';
 
 function words(source: string, kind: TextKind = 'expression'): readonly string[] {
@@ -71,15 +64,6 @@ describe('colours', () => {
       }
     }
   });
-});
-
-test('finds the root variables, not members and functions', () => {
-  assert.deepEqual(rootNames("upper(order.name) == customer['x'] && days > 2", 'condition'), [
-    'order',
-    'customer',
-    'days',
-  ]);
-  assert.deepEqual(rootNames('plain words {{title}}', 'template'), ['title']);
 });
 
 describe('suggestions', () => {

@@ -62,6 +62,14 @@ test('goes from left to right, and the two branches lie on either side', () => {
   assert.equal((at('yes').y + at('no').y) / 2, at('approve').y);
 });
 
+test('branches stand in the order in which they are listed', () => {
+  const doc = leaveWithoutPlaces();
+  const turned = { ...doc, transitions: [...doc.transitions].reverse() };
+  const y = (of: DefinitionDoc, key: string) => (arrange(of).rects.get(key) as Rect).y;
+  assert.ok(y(doc, 'yes') < y(doc, 'no'));
+  assert.ok(y(turned, 'no') < y(turned, 'yes'));
+});
+
 test('leaves room for the labels on the lines', () => {
   const gap = (width: number) => {
     const { rects } = arrange(leaveWithoutPlaces(), () => width);
