@@ -152,7 +152,7 @@ def import_document() -> BaseResponse:
     except Denied:
         raise
     except WorkflowError as refusal:
-        problems = [f"{problem.path}: {problem_text(problem, text)}" for problem in refusal.problems]
+        problems = [": ".join(filter(None, (one.path, problem_text(one, text)))) for one in refusal.problems]
         shown = problems or [refusal_text(refusal, text)]
         return _list_page(422, opened="import", import_problems=shown, import_text=data.decode("utf-8", "replace"))
     toast("completed", text("definitions.import.done"), made.title)

@@ -1,0 +1,129 @@
+"""The pages in a real browser: keys, drafts, the faster colleague, phones, both languages."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import VisitorFactory
+
+PHONE = 360
+OPERATORS_PAGES = [
+    "/inbox?scope=all",
+    "/start",
+    "/start/leave-request",
+    "/requests",
+    "/designer",
+    "/monitor",
+    "/account",
+]
+
+
+def start_leave(visitors: VisitorFactory, *reasons: str) -> None:
+    page = visitors("employee").page
+    for reason in reasons:
+        page.goto("/start/leave-request")
+        expect(page.locator("html[data-ready]")).to_be_attached()
+        page.locator("[name='v.from']").fill("2027-03-01")
+        page.locator("[name='v.to']").fill("2027-03-05")
+        page.locator("[name='v.reason']").fill(reason)
+        page.locator("#f-title").fill(reason)
+        page.locator("button[form=start]").click()
+        expect(page).to_have_url(re.compile("/requests/"))
+
+
+def open_inbox(page: Page, keyword: str) -> None:
+    page.goto(f"/inbox?keyword={keyword}")
+    expect(page.locator("html[data-ready]")).to_be_attached()
+
+
+def test_a_task_is_decided_with_the_keyboard_alone(visitors: VisitorFactory) -> None:
+    start_leave(visitors, "Keyboard first", "Keyboard second")
+    page = visitors("manager").page
+    open_inbox(page, "Keyboard")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("#task")).to_contain_text("Keyboard second")
+    expect(page.locator(".task-row.is-current a")).to_be_focused()
+    page.keyboard.press("c")
+    page.keyboard.type("a r j: letters are text here")
+    page.keyboard.press("Escape")
+    page.reload()
+    expect(page.locator("#comment")).to_have_value("a r j: letters are text here")
+    page.keyboard.press("a")
+    expect(page.locator(".toast.completed")).to_contain_text("Approved")
+    expect(page.locator("#task h2").first).to_be_focused()
+    expect(page.locator("#task")).to_contain_text("Keyboard first")
+    expect(page).to_have_url(re.compile(r"/inbox/[0-9a-f-]+\?keyword=Keyboard"))
+    page.keyboard.press("r")
+    expect(page.locator(".toast.completed").last).to_contain_text("Rejected")
+    expect(page.locator("#list")).to_contain_text("Nothing matches")
+
+
+def test_shortcuts_show_on_demand_and_the_focus_returns(visitors: VisitorFactory) -> None:
+    page = visitors("manager").page
+    page.goto("/inbox")
+    expect(page.locator("html[data-ready]")).to_be_attached()
+    page.keyboard.press("?")
+    expect(page.locator("dialog#keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog#keys")).to_be_hidden()
+    page.keyboard.press("/")
+    expect(page.locator("#keyword")).to_be_focused()
+
+
+def test_who_was_slower_is_told_and_keeps_the_words(visitors: VisitorFactory) -> None:
+    start_leave(visitors, "Contested")
+    slow, fast = visitors("manager"), visitors("manager")
+    slow.expected_statuses.add(422)
+    for visitor in (slow, fast):
+        open_inbox(visitor.page, "Contested")
+        expect(visitor.page.locator("#task")).to_contain_text("Contested")
+    fast.page.keyboard.press("a")
+    expect(fast.page.locator(".toast.completed")).to_be_visible()
+    slow.page.locator("#comment").fill("Far too long")
+    slow.page.locator(".decide button[value=rejected]").click()
+    expect(slow.page.locator(".banner")).to_contain_text("Nothing was sent from you")
+    expect(slow.page.locator("#task")).to_contain_text("Far too long")
+    expect(slow.page.locator(".decide")).to_have_count(0)
+    slow.check_accessibility()
+
+
+def test_filters_are_the_address(visitors: VisitorFactory) -> None:
+    start_leave(visitors, "Filtered")
+    page = visitors("operator").page
+    page.goto("/monitor")
+    expect(page.locator("html[data-ready]")).to_be_attached()
+    page.locator("#keyword").fill("Filtered")
+    expect(page).to_have_url(re.compile(r"/monitor\?keyword=Filtered$"))
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.locator(".counter.completed").click()
+    expect(page).to_have_url(re.compile("keyword=Filtered&status=Completed"))
+    page.go_back()
+    expect(page.locator("tbody tr")).to_have_count(1)
+
+
+@pytest.mark.parametrize(("language", "dark"), [("en", True), ("zh", False)])
+def test_pages_fit_a_phone(visitors: VisitorFactory, language: str, dark: bool) -> None:
+    visitor = visitors("operator", width=PHONE, height=780, dark=dark, language=language)
+    for path in OPERATORS_PAGES:
+        visitor.page.goto(path)
+        expect(visitor.page.locator("html[data-ready]")).to_be_attached()
+        width = visitor.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= PHONE, f"{path} scrolls sideways: {width} px"
+        visitor.check_accessibility()
+    expect(visitor.page.locator("html")).to_have_attribute("lang", "zh-CN" if language == "zh" else "en")
+
+
+def test_a_phone_shows_the_list_or_the_task(visitors: VisitorFactory) -> None:
+    start_leave(visitors, "On the phone")
+    page = visitors("manager", width=PHONE, height=780).page
+    open_inbox(page, "phone")
+    expect(page.locator("#task")).to_be_hidden()
+    page.get_by_role("link", name="Leave from").first.click()
+    expect(page.locator("#task")).to_be_visible()
+    expect(page.locator("#list")).to_be_hidden()
+    page.locator(".back").click()
+    expect(page.locator("#list")).to_be_visible()
