@@ -13,15 +13,14 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from tests.support.clock import FakeClock
+from tests.support.stores import StoreSet, memory_stores
 from webapp.accounts.model import Account
 from webapp.accounts.passwords import Passwords
 from webapp.app import Backend, create_app
 from webapp.config import Settings
-from webapp.engine.clock import SystemIds
 from webapp.engine.numbers import encode
 from webapp.messages.catalog import Catalog
 from webapp.services import Services
-from webapp.stores.memory import MemoryLeases, MemoryStores
 from webapp.web.deps import Installation, Migrations
 
 CHEAP = Passwords(memory_kib=8, passes=1)
@@ -144,23 +143,22 @@ def make_settings(tmp_path: Path, **environ: str) -> Settings:
     )
 
 
-def make_site(tmp_path: Path, **environ: str) -> Site:
-    """Return an application with empty memory stores."""
-    clock = FakeClock()
-    stores = MemoryStores()
+def make_site(tmp_path: Path, stores: StoreSet | None = None, **environ: str) -> Site:
+    """Return an application with empty stores, in memory unless others are given."""
+    chosen = stores or memory_stores()
     backend = Backend(
-        stores=stores,
-        leases=MemoryLeases(clock, ids=SystemIds()),
-        accounts=stores.accounts,
+        stores=chosen.stores,
+        leases=chosen.leases,
+        accounts=chosen.accounts,
         migrations=Migrations(
             ping=lambda: None,
             check=lambda: None,
             upgrade=lambda: None,
-            current=lambda: "memory",
-            head=lambda: "memory",
+            current=lambda: chosen.kind,
+            head=lambda: chosen.kind,
         ),
     )
     settings = make_settings(tmp_path, **environ)
-    app = create_app(settings, backend=backend, clock=clock, passwords=CHEAP, catalog=CATALOG)
+    app = create_app(settings, backend=backend, clock=chosen.clock, passwords=CHEAP, catalog=CATALOG)
     app.testing = False
-    return Site(app, clock)
+    return Site(app, chosen.clock)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.support.stores import StoreSet, on_databases
 from tests.support.web import make_site
 from tests.web.api.flows import APPROVAL, FAULTY, GREETING, publish, start
 from webapp.web.api import ENDPOINTS, document
@@ -37,8 +38,8 @@ schema.config.phases.coverage.enabled = False
 class World:
     """An application with something in it, and the ids of what is there."""
 
-    def __init__(self, tmp_path: Path) -> None:
-        self.site = make_site(tmp_path)
+    def __init__(self, tmp_path: Path, stores: StoreSet | None = None) -> None:
+        self.site = make_site(tmp_path, stores)
         for name, role in (("ada", "administrator"), ("manager", "user")):
             self.site.account(name, role)
         ada = self.site.caller("ada")
@@ -63,6 +64,20 @@ class World:
                 chosen[name] = known[number % len(known)]
         return chosen
 
+    def call(self, case: schemathesis.Case) -> None:
+        """Send a generated call and compare the answer with the document."""
+        case.path_parameters = self.real_ids(case.path, dict(case.path_parameters or {}))
+        kwargs = case.as_transport_kwargs(base_url="http://localhost")
+        response = self.site.app.test_client().open(
+            case.formatted_path,
+            method=case.method,
+            query_string=kwargs.get("params"),
+            headers={**dict(kwargs.get("headers") or {}), **self.headers},
+            json=kwargs.get("json"),
+            data=kwargs.get("data"),
+        )
+        case.validate_response(response, checks=CHECKS)
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
@@ -70,19 +85,22 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @schema.parametrize()
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 def test_no_call_is_answered_otherwise_than_documented(case: schemathesis.Case, world: World) -> None:
-    case.path_parameters = world.real_ids(case.path, dict(case.path_parameters or {}))
-    kwargs = case.as_transport_kwargs(base_url="http://localhost")
-    response = world.site.app.test_client().open(
-        case.formatted_path,
-        method=case.method,
-        query_string=kwargs.get("params"),
-        headers={**dict(kwargs.get("headers") or {}), **world.headers},
-        json=kwargs.get("json"),
-        data=kwargs.get("data"),
-    )
-    case.validate_response(response, checks=CHECKS)
+    world.call(case)
+
+
+@on_databases
+def test_a_database_takes_whatever_the_document_allows(tmp_path: Path, stores: StoreSet) -> None:
+    world = World(tmp_path, stores)
+    for operation in schema.get_all_operations():
+
+        @given(operation.ok().as_strategy())
+        @settings(max_examples=5, suppress_health_check=list(HealthCheck))
+        def answers(case: schemathesis.Case) -> None:
+            world.call(case)
+
+        answers()
 
 
 def test_every_call_of_the_issue_is_there() -> None:
