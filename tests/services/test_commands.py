@@ -309,7 +309,7 @@ def test_a_publisher_that_fails_does_not_fail_the_command(
         instance = house.start("approval")
 
     assert house.instance(instance.id).status is InstanceStatus.RUNNING
-    assert "were not published" in caplog.text
+    assert "events were not published" in caplog.text
 
 
 def test_what_a_log_node_says_goes_to_the_flow_log_after_the_commit(

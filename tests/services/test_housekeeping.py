@@ -20,12 +20,13 @@ from webapp.engine.activities.api import (
     Suspend,
 )
 from webapp.engine.descriptors import ActivityDescriptor, Category
-from webapp.engine.instances.bookmarks import BookmarkKind
+from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
 from webapp.engine.instances.journal import FollowUp
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.ports.stores import WriteSet
 from webapp.engine.runtime.engine import Engine
 from webapp.services import ServiceSettings
+from webapp.services.housekeeping import HousekeepingService
 
 DELAYED = flow("delayed", [START, node("delay", "Delay", {"DurationSeconds": 10}), END])
 
@@ -158,6 +159,46 @@ def test_a_poison_bookmark_does_not_stop_the_others_and_backs_off(poisoned: tupl
         house.services.housekeeping.poll_once()
         (timer,) = house.bookmarks(bad)
         assert (timer.failures, timer.due_at) == (failures, clock.now() + timedelta(seconds=seconds))
+
+
+def test_the_bookmarks_of_an_instance_that_is_gone_are_deleted(house: Installation) -> None:
+    now = house.store_set.clock.now()
+    orphan = Bookmark(id="orphan", instance_id="gone", kind=BookmarkKind.TIMER, created_at=now, due_at=now)
+    with house.store_set.stores.writing(None) as work:
+        work.apply(WriteSet(partition=None, new_bookmarks=[orphan]))
+    assert house.services.housekeeping.poll_once().claimed == 1
+    assert house.bookmarks("gone") == []
+
+
+def test_a_definition_that_is_missing_loses_no_timer(house: Installation) -> None:
+    house.publish(DELAYED)
+    instance = house.start("delayed")
+    elsewhere = install(house.store_set)
+    with house.store_set.stores.writing(None) as work:
+        stored = work.instances.find(None, instance.id)
+        assert stored is not None
+        stored.definition_id, stored.revision = "missing", stored.revision + 1
+        work.apply(WriteSet(partition=None, instance=stored, expected_revision=stored.revision - 1))
+    elsewhere.store_set.clock.advance(10)
+    (failed,) = elsewhere.services.housekeeping.poll_once().failed
+    (timer,) = house.bookmarks(instance.id)
+    assert (timer.id, timer.failures) == (failed.id, 1)
+
+
+def test_a_failure_that_cannot_be_noted_does_not_stop_the_others(
+    poisoned: tuple[Installation, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, bad, good = poisoned
+
+    def fail(self: HousekeepingService, group: object, *, failed: bool) -> None:
+        raise RuntimeError("no database")
+
+    monkeypatch.setattr(HousekeepingService, "_put_back", fail)
+    house.store_set.clock.advance(10)
+    report = house.services.housekeeping.poll_once()
+    assert (report.resumed, report.left) == (1, 1)
+    assert house.instance(good).status is InstanceStatus.COMPLETED
+    assert house.instance(bad).status is InstanceStatus.RUNNING
 
 
 def test_a_bookmark_that_recovers_fires(

@@ -175,20 +175,28 @@ class Commands:
         for line in wave.log_lines:
             write_log_line(line)
         if wave.events:
-            try:
+            with _after_the_commit(wave, "its events were not published"):
                 self._publisher.publish(wave.write_set.partition, wave.events)
-            except Exception:
-                # What was committed stands, whether or not somebody could be told (spec 3.11).
-                log.exception("events of instance %s were not published", wave.instance.id)
         if settle and wave.write_set.new_follow_ups:
-            self.settle(wave)
+            with _after_the_commit(wave, "its follow-ups are left to the poller"):
+                self.settle(wave)
         if self._is_due_now(wave):
-            self.wake()
+            with _after_the_commit(wave, "the poller was not woken"):
+                self.wake()
 
     def _is_due_now(self, wave: Wave) -> bool:
         now = self._clock.now()
         written = (*wave.write_set.new_bookmarks, *wave.write_set.changed_bookmarks)
         return any(bookmark.due_at is not None and bookmark.due_at <= now for bookmark in written)
+
+
+@contextmanager
+def _after_the_commit(wave: Wave, what: str) -> Iterator[None]:
+    """Log a failure: what was committed stands, whether or not somebody could be told of it (spec 3.11)."""
+    try:
+        yield
+    except Exception:
+        log.exception("instance %s: %s", wave.instance.id, what)
 
 
 def write_log_line(line: LogLine) -> None:

@@ -14,7 +14,7 @@ from itertools import groupby
 import msgspec
 
 from webapp.engine.clock import Clock
-from webapp.engine.errors import Conflict, NotFound, Unavailable
+from webapp.engine.errors import NOTFOUND_INSTANCE, Conflict, NotFound, Unavailable
 from webapp.engine.instances.bookmarks import BookmarkKind
 from webapp.engine.ports.locks import LeaseHeld, Leases
 from webapp.engine.ports.queries import DueBookmark
@@ -89,8 +89,13 @@ class HousekeepingService:
         """Run the bookmarks and follow-ups that are due; *run_all* may be a thread pool's ``map``."""
 
         def run(group: Group) -> Outcome:
-            # At the end of the process only the waves at hand are finished; other claims are given back.
-            return self._leave(group) if stopping() else self._run_group(group)
+            try:
+                # At the end of the process only the waves at hand are finished; other claims are given back.
+                return self._leave(group) if stopping() else self._run_group(group)
+            except Exception:
+                # Even noting the failure failed: the claim runs out by itself, and the others go on.
+                log.exception("bookmarks of instance %s were left", group.instance_id)
+                return Outcome(left=len(group.due))
 
         report = PollReport()
         for _ in range(MAX_ROUNDS):
@@ -144,11 +149,8 @@ class HousekeepingService:
         except LeaseHeld:
             # Somebody works on the instance: the next cycle finds the bookmark, if it is still there.
             return self._leave(group)
-        except NotFound:
-            self._storage.write(
-                group.partition, lambda work: work.bookmarks.delete(group.partition, group.bookmark_ids)
-            )
-            return Outcome()
+        except NotFound as missing:
+            return self._forget(group) if missing.code == NOTFOUND_INSTANCE else self._failed(group, missing)
         except Conflict:
             return self._leave(group)
         except Unavailable as unavailable:
@@ -175,6 +177,11 @@ class HousekeepingService:
         log.error("bookmark %s of instance %s failed", bookmark.id, group.instance_id, exc_info=error)
         self._put_back(group, failed=True)
         return Outcome(failed=[ProblemReport(id=bookmark.id, reason=str(error))])
+
+    def _forget(self, group: Group) -> Outcome:
+        """Delete the bookmarks of an instance that is gone (3.12)."""
+        self._storage.write(group.partition, lambda work: work.bookmarks.delete(group.partition, group.bookmark_ids))
+        return Outcome()
 
     def _leave(self, group: Group) -> Outcome:
         self._put_back(group, failed=False)

@@ -78,6 +78,17 @@ class InboxService:
 
         return self._storage.read(actor.partition, block)
 
+    def of_instances(self, actor: Actor, instance_ids: Sequence[str]) -> Sequence[TaskSummary]:
+        """Return the open tasks of a page of instances: whom each waits for.
+
+        Instances that the actor may not read by permission, and did not start, are left out.
+        """
+        if not instance_ids:
+            return []
+        query = TaskQuery(instance_ids=tuple(instance_ids), paging=Paging(limit=MAX_LIMIT))
+        found = self._storage.read(actor.partition, lambda work: work.bookmarks.list_tasks(actor.partition, query))
+        return [task for task in found.items if actor.may(INSTANCES_READ) or task.starter_id == actor.name]
+
     def get(self, actor: Actor, task_id: str) -> TaskDetail:
         """Return a task, open or ended, to its people and to whoever may read its instance.
 
