@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from tests.faults.caller import Caller
 from tests.faults.load import DEFINITIONS, TIMER, WORK, Acknowledged, Load
 from tests.support.postgresql import new_database, require_server
-from tests.support.server import ServerProcess
+from tests.support.server import ROOT, ServerProcess
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -26,6 +27,15 @@ FIRES_WITHIN = 10.0
 
 TAKEN_OVER_WITHIN = 8.0
 """Below the wait for a lease that somebody holds (10 s), and far below the life of a lease (60 s)."""
+
+HOLD_A_LEASE = """
+import sys, time
+from webapp import create_app
+leases = create_app().extensions["waypost"].leases
+with leases.hold(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(300)
+"""
 
 PATH = ["start", "count", "decide", "confirm", "end"]
 TASK_NODES = ("decide", "confirm")
@@ -63,15 +73,21 @@ class Site:
         return started
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
-def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+KINDS = [
+    pytest.param("sqlite", marks=pytest.mark.xdist_group("faults-sqlite")),
+    pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.xdist_group("faults-postgresql")]),
+]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with ExitStack() as stack:
         settings = {}
         if request.param == "postgresql":
             require_server()
             url = stack.enter_context(new_database())
             settings["WAYPOST_DATABASE_URL"] = url.render_as_string(hide_password=False)
-        server = ServerProcess(tmp_path, settings=settings)
+        server = ServerProcess(tmp_path_factory.mktemp(request.param), settings=settings)
         stack.callback(server.stop)
         server.prepare()
         server.start()
@@ -99,6 +115,37 @@ def test_a_killed_server_loses_nothing_and_goes_on(site: Site) -> None:
             everything_acknowledged_is_there(admin, acknowledged)
             every_instance_is_whole(admin)
     every_open_task_can_be_decided_at_once(site)
+
+
+def test_a_lease_of_a_killed_process_is_taken_over_at_once(site: Site) -> None:
+    """Another process of this host takes the lease of an instance and is killed while it holds it."""
+    with site.caller("employee") as employee:
+        started = employee("POST", "/instances", {"name": WORK, "variables": {"n": 1}})
+        assert started.status == 201, started
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD_A_LEASE, f"instance:{started.body['id']}"],
+        cwd=ROOT,
+        env=site.server.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with site.caller("manager") as manager:
+            (task,) = manager.whole(f"/tasks?instanceId={started.body['id']}")
+            complete = f"/tasks/{task['id']}/complete"
+            refused = manager("POST", complete, {"outcome": "approved"})
+            assert (refused.status, refused.body["code"]) == (503, "WORKFLOW_TIMEOUT_001"), "the lease is not held"
+            holder.kill()
+            holder.wait()
+            killed = time.monotonic()
+            accepted = manager("POST", complete, {"outcome": "approved"})
+            assert accepted.status == 200, accepted
+            assert time.monotonic() - killed < TAKEN_OVER_WITHIN
+    finally:
+        holder.kill()
+        holder.communicate()
 
 
 def wait_until_fired(admin: Caller, timers: set[str], deadline: float) -> None:
