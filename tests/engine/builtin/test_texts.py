@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -58,6 +59,11 @@ def test_a_choice_has_options_and_a_default_among_them(descriptor: ActivityDescr
 def test_an_outcome_has_a_label(descriptor: ActivityDescriptor) -> None:
     for label in descriptor.outcomes:
         assert CATALOG.has(f"workflow.outcome.{label}")
+
+
+def test_an_icon_is_in_the_sprite() -> None:
+    icons = json.loads((ENGINE.parents[1] / "static" / "icons.json").read_text(encoding="utf-8"))
+    assert {descriptor.icon for descriptor in DESCRIPTORS} <= set(icons)
 
 
 def test_the_activities_of_the_first_issue_are_there_in_the_order_of_the_palette() -> None:

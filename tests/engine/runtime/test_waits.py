@@ -387,52 +387,6 @@ def test_a_node_that_waits_for_its_retry_stays_faulted_when_cancelled() -> None:
     assert run.bookmarks == {}
 
 
-def test_terminate_ends_the_instance_at_once() -> None:
-    nodes = [
-        START,
-        node("task", "UserTask", {"Assignees": ["u"]}),
-        node("stop", "Terminate", {"Reason": "{{who}} said so"}),
-        node("never", "Log"),
-    ]
-    edges = [edge("start", "task"), edge("start", "stop"), edge("start", "never")]
-    run = World().start(flow("stop", nodes, edges), {"who": "Ada"})
-    assert run.instance.status is InstanceStatus.TERMINATED
-    assert run.instance.cancellation_reason == "Ada said so"
-    assert run.instance.ended_at == run.world.clock.now()
-    assert run.path == ["start", "task", "stop"]
-    assert run.bookmarks == {}
-    assert run.instance.pending_tokens == []
-    assert (run.node("task").status, run.node("stop").status) == (NodeStatus.CANCELED, NodeStatus.COMPLETED)
-    assert run.topics[-2:] == ["node.executed(stop)", "instance.terminated"]
-
-
-def test_terminate_without_a_reason_names_its_node() -> None:
-    run = World().start(flow("stop", [START, node("stop", "Terminate", {"Reason": " "}, name="The brake")]))
-    assert run.instance.cancellation_reason == "The brake"
-
-
-# --- End ------------------------------------------------------------------------------------------
-
-
-def test_an_end_consumes_its_own_token_only() -> None:
-    nodes = [START, END, node("wait", "Delay", {"DurationSeconds": 5})]
-    run = World().start(flow("open", nodes, [edge("start", "end"), edge("start", "wait")]))
-    assert run.instance.status is InstanceStatus.RUNNING
-
-
-def test_an_end_with_an_outcome_gives_the_instance_its_result() -> None:
-    run = World().start(flow("out", [START, node("end", "End", {"Outcome": "{{kind}} done"})]), {"kind": "well"})
-    assert run.instance.outcome == "well done"
-    assert run.instance.variables["outcome"] == "well done"
-    assert run.events[-1].data["instance"]["outcome"] == "well done"
-
-
-def test_the_last_end_with_an_outcome_wins() -> None:
-    nodes = [START, *(node(name, "End", {"Outcome": text}) for name, text in (("a", "one"), ("b", "two"), ("c", " ")))]
-    run = World().start(flow("ends", nodes, [edge("start", name) for name in "abc"]))
-    assert run.instance.outcome == "two"
-
-
 def test_a_completion_without_bookmarks_leaves_those_of_other_nodes() -> None:
     work = Scripted(Suspend(bookmarks=(SIGNAL,)), Complete(), type_name="Work")
     nodes = [START, node("a", "Work"), node("b", "Work")]
