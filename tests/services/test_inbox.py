@@ -312,3 +312,12 @@ def test_a_disabled_account_gets_no_task(house: Installation) -> None:
     assert house.tasks("u2") == []
     with pytest.raises(InputInvalid):
         house.services.inbox.transfer(actor("u1"), house.task("u1").id, "u2")
+
+
+def test_whom_instances_wait_for_is_told_to_their_starter_and_to_readers(house: Installation) -> None:
+    instance_id = _start(house)
+    asked = [instance_id, "no-such-instance"]
+    for reader in (actor("starter"), actor("op", OPERATOR)):
+        assert [task.assignee_id for task in house.services.inbox.of_instances(reader, asked)] == ["u1", "u2"]
+    assert house.services.inbox.of_instances(actor("stranger"), asked) == []
+    assert house.services.inbox.of_instances(actor("starter"), []) == []

@@ -81,6 +81,7 @@ def test_counters_are_filters(site: Site) -> None:
     visitor = visit(site, "operator")
     page = visitor.get("/monitor")
     assert "All 2 Running 1" in page.text
+    assert "Waiting for Marta Ruiz" in page.text
     assert 'href="/monitor?status=Canceled"' in page.html
     only = visitor.get("/monitor?status=Canceled", target="list").text
     assert "Cancelled one" in only and "Still open" not in only and "Twice" in only

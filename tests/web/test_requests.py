@@ -56,6 +56,12 @@ def test_open_and_done_are_views_with_counts(site: Site) -> None:
     assert visitor.get("/requests?tab=lost").status == 400
 
 
+def test_the_list_says_whom_each_waits_for(site: Site) -> None:
+    start_leave(site, title="Mine")
+    page = visit(site, "employee").get("/requests")
+    assert "Mine just now Waiting for Marta Ruiz Leave request" in page.text
+
+
 def test_somebody_elses_request_is_refused(site: Site) -> None:
     instance = start_leave(site)
     assert visit(site, "designer").get(f"/requests/{instance}").status == 403

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from webapp.accounts.model import Actor
-from webapp.accounts.permissions import TASKS_ALL
+from webapp.accounts.permissions import INSTANCES_READ, TASKS_ALL
 from webapp.engine.clock import Clock
 from webapp.engine.errors import (
     CONFLICT_BOOKMARK,
@@ -24,7 +24,7 @@ from webapp.engine.instances.journal import AuditEntry, EndReason, TaskRecord
 from webapp.engine.instances.limits import MAX_OUTCOME
 from webapp.engine.instances.model import InstanceStatus, WorkflowInstance
 from webapp.engine.numbers import JsonObject
-from webapp.engine.ports.queries import TASK_SORTS, Page, TaskQuery, TaskSummary, check_page
+from webapp.engine.ports.queries import MAX_LIMIT, TASK_SORTS, Page, Paging, TaskQuery, TaskSummary, check_page
 from webapp.engine.ports.stores import InstanceSnapshot, UnitOfWork
 from webapp.engine.runtime.commands import Command, Wave
 from webapp.engine.runtime.engine import Engine

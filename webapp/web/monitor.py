@@ -21,7 +21,7 @@ from webapp.web.forms import FormField, refusal_text
 from webapp.web.htmx import render
 from webapp.web.listing import Listing, read_choice, read_day, read_paging
 from webapp.web.shell import may, page_text, require_sign_in, toast
-from webapp.web.words import Words
+from webapp.web.words import Words, waiting_names
 
 blueprint = Blueprint("monitor", __name__, url_prefix="/monitor")
 blueprint.before_request(require_sign_in)
@@ -42,13 +42,19 @@ def instances() -> Response:
     found = services().instances.query(actor, query)
     chosen = {name: args.get(name, "").strip() for name in FILTERS} | {"status": read_choice(args, "status", STATUSES)}
     definitions = _definitions()
+    running = [row.id for row in found.items if row.status is InstanceStatus.RUNNING]
+    waiting = waiting_names(services().inbox.of_instances(actor, running))
+    people = {row.starter_id for row in found.items if row.starter_id}
+    names = services().accounts.names(actor, people.union(*waiting.values()))
+    words = Words(page, names, actor.name)
     context: dict[str, Any] = {
         "rows": found.items,
         "counts": services().instances.counts(actor, msgspec.structs.replace(query, statuses=())),
         "statuses": STATUSES,
         "definitions": definitions,
         "titles": {item.name: item.display_name or item.name for item in definitions},
-        "names": services().accounts.names(actor, {row.starter_id for row in found.items if row.starter_id}),
+        "names": names,
+        "waits": {instance_id: words.waits_for(logins) for instance_id, logins in waiting.items()},
         "filter": chosen,
         "filtered": any(chosen.values()),
         "more": [_more_field(name, chosen[name]) for name in MORE],

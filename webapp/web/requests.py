@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,7 @@ from webapp.web.drawing import drawing_of
 from webapp.web.htmx import render
 from webapp.web.listing import Listing, read_choice, read_paging
 from webapp.web.shell import page_text, require_sign_in
-from webapp.web.words import Words
+from webapp.web.words import Words, waiting_names
 
 blueprint = Blueprint("requests", __name__, url_prefix="/requests")
 blueprint.before_request(require_sign_in)
@@ -40,6 +40,7 @@ class Row:
     ended_at: datetime | None
     status: str
     state_text: str
+    waits: str = ""
 
 
 @blueprint.get("")
@@ -67,8 +68,9 @@ def _page(chosen: InstanceOverview | None) -> Response:
     if shown is None and page.items:
         shown = services().monitor.overview(actor, page.items[0].id)
     titles = {offer.name: offer.display_name or offer.name for offer in services().catalog.startable(actor)}
+    waits = _waits(page.items)
     context: dict[str, Any] = {
-        "rows": [_row(item, titles) for item in page.items],
+        "rows": [_row(item, titles, waits.get(item.id, "")) for item in page.items],
         "filter": {"tab": tab, "keyword": keyword},
         "tab_counts": {
             name: sum(counts.get(status.value, 0) for status in statuses) for name, statuses in TABS.items()
@@ -82,7 +84,17 @@ def _page(chosen: InstanceOverview | None) -> Response:
     return render("requests/requests.html", block, **context)
 
 
-def _row(item: InstanceSummary, titles: Mapping[str, str]) -> Row:
+def _waits(items: Sequence[InstanceSummary]) -> dict[str, str]:
+    """Return whom each open request of the list waits for."""
+    actor = current_actor()
+    running = [item.id for item in items if item.status is InstanceStatus.RUNNING]
+    waiting = waiting_names(services().inbox.of_instances(actor, running))
+    names = services().accounts.names(actor, {login for logins in waiting.values() for login in logins})
+    words = Words(page_text(), names, actor.name)
+    return {instance_id: words.waits_for(logins) for instance_id, logins in waiting.items()}
+
+
+def _row(item: InstanceSummary, titles: Mapping[str, str], waits: str) -> Row:
     page = page_text()
     done = item.status is InstanceStatus.COMPLETED and item.outcome
     status = "Waiting" if item.status is InstanceStatus.RUNNING else item.status.value
@@ -93,6 +105,7 @@ def _row(item: InstanceSummary, titles: Mapping[str, str]) -> Row:
         created_at=item.created_at,
         ended_at=item.ended_at,
         status=status,
+        waits=waits,
         state_text=page.outcome(item.outcome)
         if done and item.outcome
         else page.text(f"workflow.status.{item.status.value}"),

@@ -12,6 +12,7 @@ from webapp.engine.definitions.model import VariableDefinition
 from webapp.engine.instances.bookmarks import BookmarkKind
 from webapp.engine.instances.model import InstanceStatus, WorkflowFault
 from webapp.engine.numbers import JsonObject
+from webapp.services.queries import TaskSummary
 from webapp.services.views import InstanceOverview, TrailEntry, Wait
 from webapp.web.formats import duration, number
 from webapp.web.i18n import PageText, json_text
@@ -106,6 +107,16 @@ _ENDS: Mapping[InstanceStatus, tuple[str, str]] = {
 _REJECTING = frozenset({"rejected", "timeout", "error"})
 
 
+def waiting_names(tasks: Sequence[TaskSummary]) -> dict[str, list[str]]:
+    """Return for each instance the logins of those whose task is open, in their order."""
+    waiting: dict[str, list[str]] = {}
+    for task in tasks:
+        people = waiting.setdefault(task.instance_id, [])
+        if task.assignee_id not in people:
+            people.append(task.assignee_id)
+    return waiting
+
+
 def _newest_first(entries: Sequence[TrailEntry]) -> list[TrailEntry]:
     """Return the trail with each command below what it caused at the same instant, and nothing told twice."""
     decided = {(entry.node_id, entry.at) for entry in entries if entry.action == "complete"}
@@ -131,6 +142,12 @@ class Words:
             return self._names.get(login, login)
         word = "ui.nobody" if login is None else "ui.you"
         return self._page.text(f"{word}_first" if first else word)
+
+    def waits_for(self, logins: Sequence[str]) -> str:
+        """Return whom a request waits for, for one line of a list; empty when it waits for nobody."""
+        if not logins:
+            return ""
+        return self._page.text("start.requests.waits_for", names=self._page.listed(self.name(one) for one in logins))
 
     def causes(self, fault: WorkflowFault | None) -> list[Cause]:
         """Return the chain of causes of a fault in the reader's language."""

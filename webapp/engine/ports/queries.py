@@ -143,7 +143,8 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Filters of the list of open user tasks of running instances.
 
     ``mine`` and ``claimable`` take the principals of an account (login name first, then ``role:…``,
-    ``department:…``); see spec 6.7 for what each shows. ``assignee`` is an exact key.
+    ``department:…``); see spec 6.7 for what each shows. ``assignee`` is an exact key. An empty ``instance_ids`` matches
+    nothing.
     """
 
     mine: tuple[str, ...] | None = None
@@ -151,6 +152,7 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
     assignee: str | None = None
     definition_name: str | None = None
     instance_id: str | None = None
+    instance_ids: tuple[str, ...] | None = None
     keyword: str | None = None
     created_from: datetime | None = None
     created_to: datetime | None = None

@@ -163,6 +163,7 @@ def _matches(row: Row, query: TaskQuery) -> bool:
     )
     return (
         all(value is None or row[column] == value for column, value in equal)
+        and (query.instance_ids is None or row["instance_id"] in query.instance_ids)
         and (query.mine is None or _mine(row, query.mine))
         and (query.claimable is None or _claimable(row, query.claimable))
         and (keyword is None or _contains((row["search_title"], row["search_instance_text"]), keyword))

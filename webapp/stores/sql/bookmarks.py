@@ -279,6 +279,8 @@ def _filters(query: TaskQuery) -> dict[str, Any]:
         "p_due_before": query.due_before,
     }
     result = {name: value for name, value in values.items() if value is not None}
+    if query.instance_ids is not None:
+        result["p_instance_ids"] = list(query.instance_ids)
     if query.mine is not None:
         result["p_mine"] = query.mine[0] if query.mine else None
     if query.claimable is not None:
@@ -317,6 +319,7 @@ def _conditions(tables: TableSet, filters: frozenset[str]) -> list[ColumnElement
         "p_key": column.key == bindparam("p_key"),
         "p_definition_name": column.definition_name == bindparam("p_definition_name"),
         "p_instance_id": column.instance_id == bindparam("p_instance_id"),
+        "p_instance_ids": column.instance_id.in_(bindparam("p_instance_ids", expanding=True)),
         "p_keyword": or_(contains(column.search_title, keyword), contains(column.search_instance_text, keyword)),
         "p_created_from": column.created_at >= bindparam("p_created_from", type_=Instant()),
         "p_created_to": column.created_at < bindparam("p_created_to", type_=Instant()),
