@@ -145,7 +145,7 @@ class Failing:
     def beat(self) -> None:
         """Live."""
 
-    def housekeep(self) -> int:
+    def housekeep(self, stopping: object) -> int:
         """Nothing to do."""
         return 0
 

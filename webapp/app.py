@@ -146,6 +146,7 @@ def _services(
         settings=ServiceSettings(
             not_resumable_backoff_seconds=settings.not_resumable_backoff_seconds,
             lock_lease_seconds=settings.lock_lease_seconds,
+            retention_days=settings.retention_days,
             poll_batch_size=settings.batch_size,
         ),
         passwords=passwords,

@@ -62,7 +62,7 @@ class Poller:
         self._every(self._poll_interval, POLL, self._poll)
         self._every(RECOVER_SECONDS, "recover", self._housekeeping.recover)
         self._every(self._beat_interval, "beat", self._housekeeping.beat)
-        self._every(self._housekeeping_interval, "housekeep", self._housekeeping.housekeep)
+        self._every(self._housekeeping_interval, "housekeep", self._housekeep)
         self._housekeeping.on_due_now(self.wake)
         self._scheduler.start()
         self.wake()
@@ -110,6 +110,9 @@ class Poller:
                     log.debug("poll", extra={"claimed": report.claimed, "resumed": report.resumed})
                 if not self._woken.is_set():
                     return
+
+    def _housekeep(self) -> None:
+        self._housekeeping.housekeep(self._stopping.is_set)
 
     def _every(self, seconds: float, name: str, job: Callable[[], object]) -> None:
         self._scheduler.add_job(self._guarded, "interval", args=[job], seconds=seconds, id=name)

@@ -91,6 +91,7 @@ def build_services(
             leases=leases,
             commands=commands,
             follow_ups=follow_ups,
+            accounts=accounts,
             clock=clock,
             settings=chosen,
         ),

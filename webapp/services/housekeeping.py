@@ -13,6 +13,7 @@ from itertools import groupby
 
 import msgspec
 
+from webapp.accounts.ports import AccountStore
 from webapp.engine.clock import Clock
 from webapp.engine.errors import NOTFOUND_INSTANCE, Conflict, NotFound, Unavailable
 from webapp.engine.instances.bookmarks import BookmarkKind
@@ -68,9 +69,11 @@ class HousekeepingService:
         leases: Leases,
         commands: Commands,
         follow_ups: FollowUpRunner,
+        accounts: AccountStore,
         clock: Clock,
         settings: ServiceSettings,
     ) -> None:
+        self._accounts = accounts
         self._engine = engine
         self._storage = storage
         self._leases = leases
@@ -122,10 +125,31 @@ class HousekeepingService:
         log.info("freed %d claims of processes that are gone", freed)
         return freed
 
-    def housekeep(self) -> int:
-        """Delete stored answers that are over their time; return how many."""
-        before = self._clock.now() - timedelta(hours=self._settings.idempotency_hours)
-        return self._storage.write(None, lambda work: work.idempotency.purge(None, before))
+    def housekeep(self, stopping: Callable[[], bool] = lambda: False) -> int:
+        """Delete what is over its time in every partition; return the number of instances (spec 3.20).
+
+        Stored answers go after a day, ended instances after ``retention_days``, if that is not 0.
+        """
+        return sum(self._tidy(partition, stopping) for partition in self._partitions())
+
+    def _partitions(self) -> list[Partition]:
+        return [None, *(tenant.id for tenant in self._accounts.tenants() if tenant.enabled)]
+
+    def _tidy(self, partition: Partition, stopping: Callable[[], bool]) -> int:
+        now = self._clock.now()
+        answers = now - timedelta(hours=self._settings.idempotency_hours)
+        self._storage.write(partition, lambda work: work.idempotency.purge(partition, answers))
+        if not self._settings.retention_days:
+            return 0
+        cutoff, size = now - timedelta(days=self._settings.retention_days), self._settings.purge_batch_size
+        total, purged = 0, size
+        # A short transaction each, so that nobody waits long for the database's one writer.
+        while purged >= size and not stopping():
+            purged = self._storage.write(partition, lambda work: work.instances.purge(partition, cutoff, size))
+            total += purged
+        if total:
+            log.info("purged %d instances that ended before %s", total, cutoff.isoformat())
+        return total
 
     def beat(self) -> None:
         """Say that this process's poller lives, until two beats are missed."""

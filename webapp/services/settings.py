@@ -20,6 +20,8 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     follow_up_seconds: float = 5
     directory_seconds: float = 5
     idempotency_hours: int = 24
+    retention_days: float = 0
+    purge_batch_size: int = 100
 
     @property
     def claim_time(self) -> timedelta:

@@ -28,6 +28,11 @@ from webapp.stores.keywords import SEPARATOR, fold_field, join_fields, sort_key
 
 Row = dict[str, Any]
 
+PURGEABLE = tuple(
+    status.value for status in (InstanceStatus.COMPLETED, InstanceStatus.CANCELED, InstanceStatus.TERMINATED)
+)
+"""What retention may delete: a Faulted instance may still be retried (spec 8.10)."""
+
 BOOKMARK_OVERLAY = ("due_at", "original_due_at", "failures", "opened_at")
 
 INSTANCE_COLUMNS_OF_BOOKMARK = (

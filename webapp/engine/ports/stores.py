@@ -172,6 +172,14 @@ class InstanceStore(Protocol):
     def may_read(self, partition: Partition, instance_id: str, account_id: str) -> bool:
         """Whether the account started it, has or had a task of it, or got a copy (spec 6.7)."""
 
+    def purge(self, partition: Partition, before: datetime, limit: int) -> int:
+        """Delete up to *limit* whole trees that ended at or before *before*, the oldest end first (spec 3.20, 8.10).
+
+        A tree is a top-level instance and its descendants, each of which is Completed, Canceled or Terminated by then.
+        Node instances, bookmarks, task records and copies go with them; the audit trail stays. Return the number of
+        instances.
+        """
+
 
 class BookmarkStore(Protocol):
     """Bookmarks: waiting points, of which user tasks are one kind."""

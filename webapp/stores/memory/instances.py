@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 
 from webapp.engine.instances.model import NodeInstance, WorkflowInstance
 from webapp.engine.numbers import decode
@@ -13,6 +14,7 @@ from webapp.stores import rows
 from webapp.stores.keywords import fold_keyword
 from webapp.stores.memory.bookmarks import MemoryBookmarks
 from webapp.stores.memory.lists import by_time, ordered, page, within
+from webapp.stores.memory.purge import purge
 from webapp.stores.memory.tables import Transaction
 from webapp.stores.ordering import instance_order
 from webapp.stores.rows import Row
@@ -88,6 +90,10 @@ class MemoryInstances:
         """Whether the account started it, has or had a task of it, or got a copy."""
         row = self._transaction.get("instances", (instance_id,), partition)
         return row is not None and self._readable(partition, row, account_id)
+
+    def purge(self, partition: Partition, before: datetime, limit: int) -> int:
+        """Delete up to *limit* whole ended trees, the oldest end first; return the number of instances."""
+        return purge(self._transaction, partition, before, limit)
 
     def _readable(self, partition: Partition, row: Row, account_id: str) -> bool:
         if row["starter_id"] == account_id:

@@ -33,6 +33,7 @@ from webapp.stores.keywords import fold_keyword
 from webapp.stores.ordering import Order, instance_order
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import Instant, contains, upsert
+from webapp.stores.sql.purge import purge
 from webapp.stores.sql.queries import by_key, of_tenant, order_by, window
 from webapp.stores.sql.tables import PLATFORM_SET, TENANT_SET, TableSet
 
@@ -216,6 +217,10 @@ class SqlInstances:
         """Whether the account started it, has or had a task of it, or got a copy."""
         parameters = scope(partition, p_id=instance_id, p_account=account_id)
         return self._transaction.read(self._of(partition).may_read, parameters).first() is not None
+
+    def purge(self, partition: Partition, before: datetime, limit: int) -> int:
+        """Delete up to *limit* whole ended trees, the oldest end first; return the number of instances."""
+        return purge(self._transaction, partition, before, limit)
 
 
 def _filters(query: InstanceQuery) -> dict[str, Any]:
