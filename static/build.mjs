@@ -4,7 +4,7 @@
  *   node static/build.mjs               build
  *   node static/build.mjs --if-changed  build only when a source differs from the last build (fast when none does)
  *   node static/build.mjs --watch       build again on each change, with source maps
- *   node static/build.mjs --release     refuse a missing entry, leave only this build's files, collect licences
+ *   node static/build.mjs --release     leave only this build's files
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -66,7 +66,7 @@ async function entryPoints() {
     if (worker) entries[`${worker[1]}.worker.js`] = relative(ROOT, path).split(sep).join('/');
   }
   const missing = Object.values(entries).filter((path) => !existsSync(join(ROOT, path)));
-  if (missing.length > 0 && release) throw new Error(`No such entry: ${missing.join(', ')}`);
+  if (missing.length > 0 && !watch) throw new Error(`No such entry: ${missing.join(', ')}`);
   return Object.fromEntries(Object.entries(entries).filter(([, path]) => !missing.includes(path)));
 }
 
