@@ -2,25 +2,36 @@
 
 import { onContent } from './partials';
 
-function slot(area: HTMLTextAreaElement): string {
-  return `waypost.draft.${area.dataset.draft}`;
+function slot(name: string | undefined): string {
+  return `waypost.draft.${name}`;
+}
+
+/** Shows what was typed for a task that is over: its field is gone, the words are not. */
+function showUnsent(block: HTMLElement): void {
+  const words = sessionStorage.getItem(slot(block.dataset.unsent));
+  const quote = block.querySelector('.quote');
+  if (!words || !quote) return;
+  quote.textContent = words;
+  block.hidden = false;
 }
 
 /** Restores drafts in new content, stores them while typing, forgets them when they are sent. */
 export function startDrafts(): void {
   onContent((root) => {
     for (const area of root.querySelectorAll<HTMLTextAreaElement>('textarea[data-draft]')) {
-      if (!area.value) area.value = sessionStorage.getItem(slot(area)) ?? '';
+      if (!area.value) area.value = sessionStorage.getItem(slot(area.dataset.draft)) ?? '';
     }
+    for (const block of root.querySelectorAll<HTMLElement>('[data-unsent]')) showUnsent(block);
   });
   document.addEventListener('input', (event) => {
     const area = event.target;
-    if (area instanceof HTMLTextAreaElement && area.dataset.draft) sessionStorage.setItem(slot(area), area.value);
+    if (area instanceof HTMLTextAreaElement && area.dataset.draft)
+      sessionStorage.setItem(slot(area.dataset.draft), area.value);
   });
   document.addEventListener('submit', (event) => {
     const form = event.target as HTMLFormElement;
     for (const area of form.querySelectorAll<HTMLTextAreaElement>('textarea[data-draft]')) {
-      sessionStorage.removeItem(slot(area));
+      sessionStorage.removeItem(slot(area.dataset.draft));
     }
   });
 }

@@ -91,6 +91,18 @@ def test_who_was_slower_is_told_and_keeps_the_words(visitors: VisitorFactory) ->
     slow.check_accessibility()
 
 
+def test_an_open_task_notices_that_it_is_over(visitors: VisitorFactory) -> None:
+    start_leave(visitors, "Noticed")
+    watching, deciding = visitors("manager").page, visitors("manager").page
+    for page in (watching, deciding):
+        open_inbox(page, "Noticed")
+    watching.locator("#comment").fill("Let me think")
+    deciding.keyboard.press("a")
+    expect(watching.locator(".banner")).to_contain_text("Decided by you", timeout=20_000)
+    expect(watching.locator(".decide")).to_have_count(0)
+    expect(watching.locator("#task .quote").first).to_have_text("Let me think")
+
+
 def test_filters_are_the_address(visitors: VisitorFactory) -> None:
     start_leave(visitors, "Filtered")
     page = visitors("operator").page

@@ -96,13 +96,15 @@ def test_required_fields_are_told_and_empty_optional_ones_left_to_their_default(
 
 def test_a_refused_form_keeps_what_was_typed() -> None:
     variables = [VariableDefinition(name="days", type="number", default_value=3)]
-    assert fields_of(variables)[0].value == "3"
-    shown = fields_of(variables, {"v.days": "ten"}, {"days": "Enter a number"})[0]
+    assert fields_of(variables, UTC)[0].value == "3"
+    shown = fields_of(variables, UTC, {"v.days": "ten"}, {"days": "Enter a number"})[0]
     assert (shown.value, shown.error) == ("ten", "Enter a number")
 
 
 def test_a_field_has_the_variables_words() -> None:
-    made = field_of(VariableDefinition(name="days", title="How many days", description="Whole days", required=True))
+    made = field_of(
+        VariableDefinition(name="days", title="How many days", description="Whole days", required=True), UTC
+    )
     assert (made.label, made.help, made.required, made.name) == ("How many days", "Whole days", True, "v.days")
 
 
@@ -118,3 +120,8 @@ def test_the_problems_of_a_refusal_find_their_fields() -> None:
     by_field, others = errors_by_variable(refusal, ["days", "lines"], text)
     assert by_field == {"days": "Fill this in", "lines": "Fill this in"}
     assert others == ["Fill this in"]
+
+
+def test_a_default_instant_is_shown_in_the_zone_of_the_installation() -> None:
+    at = VariableDefinition(name="at", type="dateTime", default_value="2026-07-16T07:30:00Z")
+    assert field_of(at, ZoneInfo("Europe/Stockholm")).value == "2026-07-16T09:30"

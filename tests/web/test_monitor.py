@@ -98,7 +98,7 @@ def test_filters_stay_in_the_links(site: Site) -> None:
     assert "Nothing matches" in visit(site, "operator").get("/monitor?keyword=paper").text
 
 
-@pytest.mark.parametrize("query", ["status=Lost", "createdFrom=soon", "sort=colour", "limit=0"])
+@pytest.mark.parametrize("query", ["status=Lost", "createdFrom=soon", "version=two", "sort=colour", "limit=0"])
 def test_a_filter_that_cannot_be_read_is_refused(site: Site, query: str) -> None:
     page = visit(site, "operator").get(f"/monitor?{query}")
     assert page.status == 400

@@ -114,15 +114,23 @@ def read_value(type_name: str, text: str, zone: tzinfo) -> JsonValue:
     return text.replace("\r\n", "\n")
 
 
-def show_value(type_name: str, value: JsonValue) -> str:
+def show_value(type_name: str, value: JsonValue, zone: tzinfo) -> str:
     """Return the text that a field starts with."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return value[:16] if type_name == "dateTime" else value
+        return _local_minute(value, zone) if type_name == "dateTime" else value
     return encode(value).decode()
+
+
+def _local_minute(value: str, zone: tzinfo) -> str:
+    try:
+        return f"{datetime.fromisoformat(value).astimezone(zone):%Y-%m-%dT%H:%M}"
+    except ValueError:
+        # A default of another shape is the designer's mistake; the field shows it and the start refuses it.
+        return value
 
 
 _INPUTS: dict[str, dict[str, Any]] = {
@@ -136,7 +144,7 @@ _INPUTS: dict[str, dict[str, Any]] = {
 }
 
 
-def field_of(variable: VariableDefinition) -> FormField:
+def field_of(variable: VariableDefinition, zone: tzinfo) -> FormField:
     """Return the empty field of a variable."""
     type_name = type_of(variable)
     return FormField(
@@ -144,7 +152,7 @@ def field_of(variable: VariableDefinition) -> FormField:
         label=variable.title or variable.name,
         required=variable.required and type_name != "boolean",
         help=variable.description or "",
-        value=show_value(type_name, variable.default_value),
+        value=show_value(type_name, variable.default_value, zone),
         **_INPUTS.get(type_name, _INPUTS["string"]),
     )
 
@@ -174,13 +182,14 @@ def read_variables(
 
 def fields_of(
     variables: Iterable[VariableDefinition],
+    zone: tzinfo,
     posted: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
 ) -> list[FormField]:
     """Return the fields, after a refusal with what was typed and what is wrong with it."""
     fields = []
     for variable in variables:
-        made = field_of(variable)
+        made = field_of(variable, zone)
         if posted is not None:
             made = replace(made, value=posted.get(made.name, ""))
         fields.append(replace(made, error=(errors or {}).get(variable.name, "")))

@@ -21,10 +21,11 @@ def read_paging(args: Mapping[str, str], default_sort: str, page_size: int = PAG
     """Return order and window from query arguments; the services check the ranges and the field names."""
     parts = [part for part in (args.get("sort") or default_sort).split(",") if part]
     sorts = tuple(Sort(part.removeprefix("-"), descending=part.startswith("-")) for part in parts)
-    return Paging(sorts=sorts, offset=_integer(args, "offset", 0), limit=_integer(args, "limit", page_size))
+    return Paging(sorts=sorts, offset=read_integer(args, "offset", 0), limit=read_integer(args, "limit", page_size))
 
 
-def _integer(args: Mapping[str, str], name: str, default: int) -> int:
+def read_integer(args: Mapping[str, str], name: str, default: int) -> int:
+    """Return a whole number of the address. :raises InputInvalid: it is none."""
     value = args.get(name, "")
     if not value:
         return default

@@ -19,7 +19,7 @@ from webapp.web.drawing import drawing_of
 from webapp.web.formats import duration
 from webapp.web.forms import FormField, refusal_text
 from webapp.web.htmx import render
-from webapp.web.listing import Listing, read_choice, read_day, read_paging
+from webapp.web.listing import Listing, read_choice, read_day, read_integer, read_paging
 from webapp.web.shell import may, page_text, require_sign_in, toast
 from webapp.web.words import Words, waiting_names
 
@@ -28,8 +28,8 @@ blueprint.before_request(require_sign_in)
 
 STATUSES = [status.value for status in InstanceStatus]
 DAYS = ("createdFrom", "createdTo", "endedFrom", "endedTo")
-MORE = ("correlation", "starter", *DAYS)
-FILTERS = ("keyword", "definition", "version", "children", *MORE)
+MORE = ("version", "correlation", "starter", *DAYS)
+FILTERS = ("keyword", "definition", "children", *MORE)
 MAX_OPTIONS = 200
 VIEWS = ("timeline", "steps")
 
@@ -68,12 +68,11 @@ def instances() -> Response:
 def read_query(args: Mapping[str, str], zone: tzinfo) -> InstanceQuery:
     """Return the query that an address asks for."""
     status = read_choice(args, "status", STATUSES)
-    version = args.get("version", "")
     return InstanceQuery(
         statuses=(InstanceStatus(status),) if status else (),
         keyword=args.get("keyword", "").strip() or None,
         definition_name=args.get("definition", "").strip() or None,
-        definition_version=int(version) if version.isdecimal() else None,
+        definition_version=read_integer(args, "version", 0) or None,
         correlation_id=args.get("correlation", "").strip() or None,
         starter_id=args.get("starter", "").strip() or None,
         top_level_only=args.get("children") != "1",

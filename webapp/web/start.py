@@ -107,7 +107,7 @@ def _form(
         value=(posted or {}).get(TITLE, ""),
         attrs={"maxlength": "500", "autocomplete": "off", "placeholder": definition.title},
     )
-    fields = fields_of(definition.variables, posted, errors)
+    fields = fields_of(definition.variables, page_text().zone, posted, errors)
     first = next((index for index, field in enumerate(fields) if field.error), None)
     if first is not None:
         fields[first] = replace(fields[first], attrs={**fields[first].attrs, "autofocus": ""})
