@@ -29,16 +29,17 @@ class Breakdown:
 def break_down(work: Callable[[], None], times: int) -> str:
     """Do *work* and return a line that says where its time went, in milliseconds an operation."""
     with _watched() as found:
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.process_time()
         for _ in range(times):
             work()
-        total = time.perf_counter() - started
+        total, busy = time.perf_counter() - started, time.process_time() - busy
     parts = [
         f"{kind} {seconds / times * 1000:.2f} ms ({found.counts[kind] / times:.1f})"
         for kind, seconds in sorted(found.seconds.items())
     ]
     rest = total - sum(found.seconds.values())
-    return f"{total / times * 1000:.2f} ms: {', '.join(parts)}, Python {rest / times * 1000:.2f} ms"
+    parts.append(f"Python {rest / times * 1000:.2f} ms")
+    return f"{total / times * 1000:.2f} ms ({busy / times * 1000:.2f} of this process's CPU): {', '.join(parts)}"
 
 
 @contextmanager
