@@ -16,7 +16,8 @@ from click.testing import Result
 from tests.support.server import ROOT, ServerProcess
 from tests.support.web import Site, make_site
 from webapp.accounts.demo import DEMO_ACCOUNTS
-from webapp.cli.demo import SAMPLES, sample
+from webapp.accounts.model import Actor
+from webapp.cli.demo import SAMPLES, ensure_sample, sample
 from webapp.services.queries import DefinitionQuery
 
 
@@ -143,6 +144,29 @@ def test_a_purchase_needs_both(site: Site, decisions: list[tuple[str, str]], out
     assert (done["status"], done["outcome"]) == ("Completed", outcome)
 
 
+def test_the_database_is_upgraded_in_place(site: Site) -> None:
+    assert run(site, "db", "upgrade").output == "The database is at memory.\n"
+    assert run(site, "db", "current").output == "memory (head)\n"
+
+
+def test_a_load_that_was_stopped_is_finished_by_the_next(site: Site) -> None:
+    run(site, "demo", "load")
+    designer = site.caller("designer")
+    site.account("dan", "designer", tenant_id="north")
+    dan = site.caller("dan")
+    draft = dan.post("/definitions/import", sample("leave-request")).expect(201)
+    actor = site.services.accounts.actor(site.services.accounts.find_by_name("dan"))  # type: ignore[arg-type]  # made above
+    assert _ensure_sample(actor, "leave-request", site)
+    assert dan.get(f"/definitions/{draft['id']}").expect(200)["status"] == "Published"
+    assert not _ensure_sample(actor, "leave-request", site)
+    assert designer.get("/definitions").expect(200)["total"] == len(SAMPLES)
+
+
+def _ensure_sample(actor: Actor, name: str, site: Site) -> bool:
+    with site.app.app_context():
+        return ensure_sample(actor, name)
+
+
 def test_definitions_go_out_and_come_in(site: Site, tmp_path: Path) -> None:
     run(site, "demo", "load")
     exported = run(site, "definitions", "export", "leave-request", "--user", "designer")
@@ -152,7 +176,10 @@ def test_definitions_go_out_and_come_in(site: Site, tmp_path: Path) -> None:
     assert json.loads(exported.output)["name"] == "leave-request"
     imported = run(site, "definitions", "import", str(path), "--user", "designer", "--publish")
     assert imported.output == "leave-request version 2: Published\n"
-    assert run(site, "definitions", "export", "nothing", "--user", "designer").exit_code == 1
+    first = run(site, "definitions", "export", "leave-request", "--user", "designer", "--version", "1")
+    assert first.output == exported.output
+    for refused in (["nothing"], ["leave-request", "--version", "9"], ["leave-request", "--user", "nobody"]):
+        assert run(site, "definitions", "export", "--user", "designer", *refused).exit_code == 1
 
 
 def test_an_import_says_what_is_wrong_and_where(site: Site, tmp_path: Path) -> None:
@@ -164,6 +191,8 @@ def test_an_import_says_what_is_wrong_and_where(site: Site, tmp_path: Path) -> N
     assert "nodes[0].id" in result.output
     assert "Traceback" not in result.output
     assert run(site, "definitions", "import", str(path), "--user", "employee").exit_code == 1
+    path.write_text("[]", encoding="utf-8")
+    assert "object" in run(site, "definitions", "import", str(path), "--user", "designer").output
 
 
 def command(tmp_path: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from flask import abort
+from jinja2 import DictLoader
 from werkzeug.exceptions import ServiceUnavailable
 
 from tests.support.web import CATALOG, Site, make_site
 from webapp.engine import errors as engine
 from webapp.engine.errors import Problem, WorkflowError
+from webapp.engine.instances.model import InstanceStatus
+from webapp.engine.numbers import JsonDecimal, encode
 from webapp.web.errors import RETRY_AFTER, STATUS, problem_document
 
 CODES_OF_THE_SPECIFICATION = {
@@ -86,6 +90,47 @@ def test_every_refusal_has_the_same_form(site: Site, code: str, lang: str) -> No
     ]
     assert document["details"] == {"at": "2026-07-16T08:00:00.000Z"}
     assert set(document) <= {"type", "title", "status", "detail", "code", "errors", "details", "requestId"}
+
+
+def test_facts_become_json_whatever_they_are(site: Site) -> None:
+    facts = {
+        "when": [site.clock.now()],
+        "names": {"b", "a"},
+        "price": JsonDecimal("1.50"),
+        "kind": InstanceStatus.RUNNING,
+        "nested": {1: (True, None)},
+        "odd": ValueError("x"),
+    }
+    error = WorkflowError("errors.csrf", code="WORKFLOW_CONFLICT_001", details=facts)
+    with site.app.test_request_context():
+        document = problem_document(error, CATALOG, "en")
+    assert json.loads(encode(document["details"]), parse_float=str) == {
+        "when": ["2026-07-16T08:00:00.000Z"],
+        "names": ["a", "b"],
+        "price": "1.50",
+        "kind": "Running",
+        "nested": {"1": [True, None]},
+        "odd": "x",
+    }
+
+
+def test_a_redirect_of_the_framework_stays_one(site: Site) -> None:
+    @site.app.get("/somewhere/")
+    def somewhere() -> str:
+        return "here"
+
+    response = site.app.test_client().get("/somewhere")
+    assert response.status_code == 308
+    assert response.headers["Location"].endswith("/somewhere/")
+
+
+def test_without_its_template_an_error_page_is_plain_text(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site.app, "template_folder", "nowhere")
+    monkeypatch.setattr(site.app.jinja_env, "loader", DictLoader({}))
+    response = site.app.test_client().get("/nowhere")
+    assert response.content_type == "text/plain; charset=utf-8"
+    assert "There is no such address" in response.text
+    assert response.headers["X-Request-Id"] in response.text
 
 
 def test_a_stale_revision_says_what_to_do_in_the_readers_language(site: Site) -> None:

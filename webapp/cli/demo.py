@@ -30,7 +30,7 @@ def load() -> None:
         raise click.ClickException("The demo accounts' passwords are public. Set WAYPOST_DEMO=1 to load them.")
     made = [account.name for account in DEMO_ACCOUNTS if _ensure_account(account.name)]
     designer = actor_named("designer")
-    published = [name for name in SAMPLES if _ensure_sample(designer, name)]
+    published = [name for name in SAMPLES if ensure_sample(designer, name)]
     click.echo(
         f"Accounts: {', '.join(made) or 'there already'}. Definitions: {', '.join(published) or 'there already'}."
     )
@@ -51,7 +51,8 @@ def _ensure_account(name: str) -> bool:
     return True
 
 
-def _ensure_sample(actor: Actor, name: str) -> bool:
+def ensure_sample(actor: Actor, name: str) -> bool:
+    """Publish the sample of that name unless the actor's partition has it; say whether that was needed."""
     catalog = services().catalog
     rows = catalog.query(actor, DefinitionQuery(name=name)).items
     if not rows:

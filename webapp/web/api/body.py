@@ -24,6 +24,8 @@ MAX_BODY_BYTES = 2 * 1024 * 1024 + 64 * 1024
 _NAMES: dict[type[inspect.Type], str] = {
     inspect.StrType: "string",
     inspect.IntType: "integer",
+    inspect.FloatType: "number",
+    inspect.DecimalType: "number",
     inspect.BoolType: "boolean",
     inspect.ListType: "array",
     inspect.DictType: "object",
