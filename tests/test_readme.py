@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+import pytest
 
 from webapp.config import OPTIONS, Option
 from webapp.messages.catalog import Catalog
@@ -41,6 +44,15 @@ def test_the_readme_names_only_files_that_are_there() -> None:
     for name in ("CONTRIBUTING.md", "ARCHITECTURE.md", "LICENSE"):
         assert f"]({name})" in text
         assert (README.parent / name).is_file()
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])
+def test_every_path_that_the_documents_name_is_there(name: str) -> None:
+    """A path is what stands in backquotes, holds a slash and begins with a folder of the project."""
+    text = (README.parent / name).read_text("utf-8")
+    paths = re.findall(r"`((?:webapp|static|templates|tests|migrations)/[^`\s<>{}*]*)`", text)
+    built = ("static/dist",)
+    assert [path for path in paths if not path.startswith(built) and not (README.parent / path).exists()] == []
 
 
 if __name__ == "__main__":
