@@ -70,16 +70,25 @@ class World:
         )
         return self.engine.compile(definition)
 
-    def start(self, document: JsonObject, variables: JsonObject | None = None, **request: Any) -> Run:
+    def start(
+        self,
+        document: JsonObject,
+        variables: JsonObject | None = None,
+        *,
+        partition: str | None = None,
+        **request: Any,
+    ) -> Run:
         """Start an instance of a document."""
         request.setdefault("starter_id", "starter")
-        return Run(self, self.compile(document), StartRequest(variables=variables or {}, **request))
+        return Run(self, self.compile(document), StartRequest(variables=variables or {}, **request), partition)
 
 
 class Run:
     """One instance and what a store would hold of it."""
 
-    def __init__(self, world: World, compiled: CompiledDefinition, request: StartRequest) -> None:
+    def __init__(
+        self, world: World, compiled: CompiledDefinition, request: StartRequest, partition: str | None = None
+    ) -> None:
         self.world = world
         self.compiled = compiled
         self.nodes: dict[str, NodeInstance] = {}
@@ -92,7 +101,7 @@ class Run:
         self.last: Wave
         self.instance: WorkflowInstance
         self._commands = 0
-        self.apply(world.engine.start(compiled, request, self.command("start"), None))
+        self.apply(world.engine.start(compiled, request, self.command("start"), partition))
 
     def command(self, action: str, actor: str | None = "starter", **more: Any) -> Command:
         """Return a command with an id of its own."""

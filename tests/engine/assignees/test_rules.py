@@ -109,6 +109,22 @@ def test_an_applications_own_provider_is_asked() -> None:
     assert run.holders() == ["head-of-sales", "starter"]
 
 
+def test_a_provider_is_told_where_and_for_whom_it_resolves() -> None:
+    asked: list[AssigneeResolution] = []
+
+    class Asking(DepartmentProvider):
+        def resolve(self, resolution: AssigneeResolution) -> Sequence[str]:
+            asked.append(resolution)
+            return [resolution.evaluate("boss")]
+
+    document = flow("own", [START, node("ask", "UserTask", {"AssigneeRules": [{"type": "HeadOf"}]}), END])
+    run = World(providers=[Asking()]).start(document, {"boss": "b"}, partition="acme")
+    (resolution,) = asked
+    assert (resolution.instance_id, resolution.node_id) == (run.instance.id, "ask")
+    assert (resolution.partition, resolution.starter_id) == ("acme", "starter")
+    assert run.holders() == ["b"]
+
+
 def test_a_provider_that_cannot_answer_faults_the_node() -> None:
     world = World(providers=[DepartmentProvider()])
     properties = {"AssigneeRules": [{"type": "HeadOf", "values": ["lost"]}], "EmptyAssigneeStrategy": "Skip"}

@@ -121,6 +121,19 @@ def test_a_command_that_leaves_the_status_tells_only_the_revision() -> None:
     assert not run.last.write_set.columns_changed
 
 
+def test_everything_that_a_wave_writes_is_of_the_instances_partition() -> None:
+    task = node("ask", "UserTask", {"Assignees": ["u1"]}, timeout_seconds=60)
+    run = World().start(flow("tenant", [START, task, END], timeout=90), partition="acme")
+    run.transfer(run.task("u1"), "u1", "u2").approve("u2")
+    assert run.last.write_set.partition == run.instance.tenant_id == "acme"
+    for rows in (run.nodes.values(), run.records.values(), run.audit):
+        assert {row.tenant_id for row in rows} == {"acme"}
+    waiting = World().start(flow("tenant", [START, task, END], timeout=90), partition="acme")
+    assert {mark.tenant_id for mark in waiting.bookmarks.values()} == {"acme"}
+    assert len(waiting.bookmarks) == 3
+    assert waiting.events[0].data["instance"]["tenantId"] == "acme"
+
+
 def test_branches_interleave_node_by_node() -> None:
     logs = [node(one, "Log", {"Message": one}) for one in ("a1", "a2", "b1", "b2")]
     nodes = [START, node("split", "Parallel"), *logs]
