@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -12,20 +11,17 @@ from webapp.accounts.permissions import DEFINITIONS_PUBLISH, DEFINITIONS_READ, D
 from webapp.engine.clock import Clock, IdSource, next_sequence
 from webapp.engine.definitions import codec
 from webapp.engine.definitions.diff import DefinitionDiff, diff_definitions
-from webapp.engine.definitions.model import NAME_PATTERN, DefinitionStatus, WorkflowDefinition
+from webapp.engine.definitions.model import DefinitionStatus, WorkflowDefinition
 from webapp.engine.descriptors import ActivityDescriptor
 from webapp.engine.errors import (
-    CONFLICT_DEFINITION,
-    Conflict,
     DefinitionInvalid,
     InputInvalid,
     Problem,
-    StaleRevision,
 )
 from webapp.engine.expressions import Diagnostic, TextKind
 from webapp.engine.expressions.functions import FUNCTIONS
 from webapp.engine.instances.journal import AuditEntry
-from webapp.engine.instances.limits import MAX_REMARK, MAX_TITLE
+from webapp.engine.instances.limits import MAX_REMARK
 from webapp.engine.instances.requests import check_size
 from webapp.engine.numbers import JsonObject, JsonValue
 from webapp.engine.ports.queries import (
@@ -38,16 +34,26 @@ from webapp.engine.ports.queries import (
 from webapp.engine.ports.stores import WHOLE, DuplicateRecord, Partition, RevisionConflict, UnitOfWork
 from webapp.engine.runtime.engine import Engine
 from webapp.services.access import may_start, require
+from webapp.services.definition_rules import (
+    Change,
+    check_display_name,
+    check_name,
+    copied,
+    facts,
+    require_revision,
+    require_status,
+    stale,
+    stored_definition,
+    text_kind,
+    with_status,
+)
 from webapp.services.definitions import DefinitionCache, definition_missing, errors_of
 from webapp.services.storage import Storage
 from webapp.services.texts import check_text
 from webapp.services.views import FunctionHelp
 
-_NAME = re.compile(NAME_PATTERN)
 MAX_NAME = 128
 CREATE_ATTEMPTS = 20
-
-Change = Callable[[WorkflowDefinition], WorkflowDefinition]
 
 
 class CatalogService:
@@ -77,14 +83,14 @@ class CatalogService:
         source = self.get(actor, definition_id)
         require(actor, DEFINITIONS_WRITE)
         name, number = self._free_name(actor.partition, source.name)
-        copy = msgspec.structs.replace(_copied(source), name=name, display_name=f"{source.title} ({number})")
+        copy = msgspec.structs.replace(copied(source), name=name, display_name=f"{source.title} ({number})")
         return self._insert(actor, "duplicate", copy)
 
     def new_version(self, actor: Actor, *, id: str | None = None, name: str | None = None) -> WorkflowDefinition:
         """Create a draft from a version: the one with that id, or the highest of the name in any status."""
         require(actor, DEFINITIONS_WRITE)
         source = self._find(actor.partition, id) if id is not None else self._highest(actor.partition, name or "")
-        return self._insert(actor, "newVersion", _copied(source))
+        return self._insert(actor, "newVersion", copied(source))
 
     def update(self, actor: Actor, id: str, document: JsonObject, expected_revision: int) -> WorkflowDefinition:
         """Replace a draft's content; name, version and history stay as stored (2.1).
@@ -93,7 +99,7 @@ class CatalogService:
         """
         require(actor, DEFINITIONS_WRITE)
         given = codec.read_definition(document)
-        _check_display_name(given)
+        check_display_name(given)
 
         def change(stored: WorkflowDefinition) -> WorkflowDefinition:
             return msgspec.structs.replace(
@@ -141,7 +147,7 @@ class CatalogService:
             actor,
             id,
             "disable",
-            _with_status(DefinitionStatus.DISABLED),
+            with_status(DefinitionStatus.DISABLED),
             expected_revision,
             (DefinitionStatus.PUBLISHED,),
         )
@@ -149,7 +155,7 @@ class CatalogService:
     def archive(self, actor: Actor, id: str, expected_revision: int | None = None) -> WorkflowDefinition:
         """Put a version away, from any status; archiving again changes nothing (2.1)."""
         require(actor, DEFINITIONS_PUBLISH)
-        change = _with_status(DefinitionStatus.ARCHIVED)
+        change = with_status(DefinitionStatus.ARCHIVED)
         return self._change(actor, id, "archive", change, expected_revision, tuple(DefinitionStatus))
 
     def delete(self, actor: Actor, id: str, expected_revision: int | None = None) -> None:
@@ -158,14 +164,14 @@ class CatalogService:
         partition = actor.partition
 
         def block(work: UnitOfWork) -> bool:
-            stored = _stored(work, partition, id)
-            _require_status(stored, (DefinitionStatus.DRAFT,))
-            _require_revision(stored, expected_revision)
+            stored = stored_definition(work, partition, id)
+            require_status(stored, (DefinitionStatus.DRAFT,))
+            require_revision(stored, expected_revision)
             try:
                 work.definitions.delete(partition, id, stored.revision)
             except RevisionConflict as conflict:
-                raise _stale(_stored(work, partition, id)) from conflict
-            work.audit.append(partition, [self._entry(actor, "delete", stored, before=_facts(stored), after=None)])
+                raise stale(stored_definition(work, partition, id)) from conflict
+            work.audit.append(partition, [self._entry(actor, "delete", stored, before=facts(stored), after=None)])
             return True
 
         self._storage.write(partition, block, settled=lambda work: work.definitions.find(partition, id) is None or None)
@@ -254,12 +260,12 @@ class CatalogService:
 
     def check_expression(self, text: str, kind: str, names: Sequence[str] | None = None) -> list[Diagnostic]:
         """Return the mistakes of an expression, condition or template; with *names*, unknown root names too."""
-        return self._engine.evaluator.check(text, _text_kind(kind), None if names is None else frozenset(names))
+        return self._engine.evaluator.check(text, text_kind(kind), None if names is None else frozenset(names))
 
     def evaluate_expression(self, text: str, kind: str, variables: JsonObject) -> JsonValue:
         """Return the value over the variables. :raises ExpressionError: with the place of the mistake."""
         check_size(variables, "variables")
-        chosen, evaluator = _text_kind(kind), self._engine.evaluator
+        chosen, evaluator = text_kind(kind), self._engine.evaluator
         if chosen is TextKind.TEMPLATE:
             return evaluator.render(text, variables)
         if chosen is TextKind.CONDITION:
@@ -267,8 +273,8 @@ class CatalogService:
         return evaluator.evaluate(text, variables)
 
     def _insert(self, actor: Actor, action: str, content: WorkflowDefinition) -> WorkflowDefinition:
-        _check_name(content)
-        _check_display_name(content)
+        check_name(content)
+        check_display_name(content)
         for _ in range(CREATE_ATTEMPTS - 1):
             try:
                 return self._insert_next(actor, action, content)
@@ -298,7 +304,7 @@ class CatalogService:
             version = work.definitions.max_version(partition, draft.name) + 1
             created = msgspec.structs.replace(draft, version=version)
             work.definitions.insert(partition, created)
-            work.audit.append(partition, [self._entry(actor, action, created, before=None, after=_facts(created))])
+            work.audit.append(partition, [self._entry(actor, action, created, before=None, after=facts(created))])
             return created
 
         return self._storage.write(partition, block, settled=lambda work: work.definitions.find(partition, draft.id))
@@ -316,9 +322,9 @@ class CatalogService:
         written: list[WorkflowDefinition] = []
 
         def block(work: UnitOfWork) -> WorkflowDefinition:
-            stored = _stored(work, partition, id)
-            _require_status(stored, allowed)
-            _require_revision(stored, expected_revision)
+            stored = stored_definition(work, partition, id)
+            require_status(stored, allowed)
+            require_revision(stored, expected_revision)
             changed = change(stored)
             if changed is stored:
                 return stored
@@ -328,8 +334,8 @@ class CatalogService:
             try:
                 work.definitions.replace(partition, changed, stored.revision)
             except RevisionConflict as conflict:
-                raise _stale(_stored(work, partition, id)) from conflict
-            entry = self._entry(actor, action, changed, before=_facts(stored), after=_facts(changed))
+                raise stale(stored_definition(work, partition, id)) from conflict
+            entry = self._entry(actor, action, changed, before=facts(stored), after=facts(changed))
             work.audit.append(partition, [entry])
             written.append(changed)
             return changed
@@ -365,7 +371,7 @@ class CatalogService:
         )
 
     def _find(self, partition: Partition, id: str) -> WorkflowDefinition:
-        return self._storage.read(partition, lambda work: _stored(work, partition, id))
+        return self._storage.read(partition, lambda work: stored_definition(work, partition, id))
 
     def _highest(self, partition: Partition, name: str) -> WorkflowDefinition:
         header = self._storage.read(partition, lambda work: work.definitions.highest(partition, name))
@@ -382,63 +388,3 @@ class CatalogService:
             raise InputInvalid("services.definition.no_free_name", path="name", params={"name": name})
 
         return self._storage.read(partition, block)
-
-
-def _stored(work: UnitOfWork, partition: Partition, id: str) -> WorkflowDefinition:
-    stored = work.definitions.find(partition, id)
-    if stored is None:
-        raise definition_missing(id)
-    return stored
-
-
-def _copied(source: WorkflowDefinition) -> WorkflowDefinition:
-    # Models are immutable and nothing changes the JSON inside them, so a new version may share the content.
-    return msgspec.structs.replace(source, published_at=None, published_by=None, publish_note=None)
-
-
-def _with_status(status: DefinitionStatus) -> Change:
-    def change(stored: WorkflowDefinition) -> WorkflowDefinition:
-        return stored if stored.status is status else msgspec.structs.replace(stored, status=status)
-
-    return change
-
-
-def _facts(definition: WorkflowDefinition) -> JsonObject:
-    return {"revision": definition.revision, "status": definition.status.value}
-
-
-def _require_status(stored: WorkflowDefinition, allowed: tuple[DefinitionStatus, ...]) -> None:
-    if stored.status not in allowed:
-        wanted = "draft" if DefinitionStatus.DRAFT in allowed else "published"
-        raise Conflict(
-            f"services.definition.not_{wanted}", code=CONFLICT_DEFINITION, details={"status": stored.status.value}
-        )
-
-
-def _require_revision(stored: WorkflowDefinition, expected: int | None) -> None:
-    if expected is not None and stored.revision != expected:
-        raise _stale(stored)
-
-
-def _stale(stored: WorkflowDefinition) -> StaleRevision:
-    details = {"revision": stored.revision, "updatedBy": stored.updated_by, "updatedAt": stored.updated_at}
-    return StaleRevision("services.definition.stale", details=details)
-
-
-def _check_name(content: WorkflowDefinition) -> None:
-    if not _NAME.fullmatch(content.name):
-        raise InputInvalid("services.definition.name", path="name", params={"name": content.name})
-
-
-def _check_display_name(content: WorkflowDefinition) -> None:
-    if content.display_name and not content.display_name.strip():
-        raise InputInvalid("workflow.input.blank", path="displayName")
-    check_text("displayName", content.display_name, MAX_TITLE)
-
-
-def _text_kind(kind: str) -> TextKind:
-    try:
-        return TextKind(kind)
-    except ValueError:
-        known = ", ".join(TextKind)
-        raise InputInvalid("services.expression.kind", path="kind", params={"value": kind, "known": known}) from None
