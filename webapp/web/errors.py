@@ -150,14 +150,31 @@ def init_errors(app: Flask) -> None:
 
 def _detail(error: WorkflowError, catalog: Catalog, lang: Language) -> str:
     """What happened, and what to do about it where the message does not say so itself."""
-    if error.code == engine.UNEXPECTED:
-        sentences = [catalog.text("errors.unexpected", {}, lang)]
-    else:
-        sentences = [catalog.text(error.key, error.params, lang)]
+    sentences = [_what_happened(error, catalog, lang)]
     remedy = f"errors.{error.code}.remedy"
     if catalog.has(remedy):
         sentences.append(catalog.text(remedy, {}, lang))
-    return ("" if lang == "zh" else " ").join(sentences)
+    elif error.problems and error.problems[0].key == error.key:
+        # The message is about one member and says what is wrong with it, nothing more.
+        sentences.append(catalog.text("errors.correct_it", {}, lang))
+    return ("" if lang == "zh" else " ").join(_sentence(text, lang) for text in sentences)
+
+
+def _what_happened(error: WorkflowError, catalog: Catalog, lang: Language) -> str:
+    if error.code == engine.UNEXPECTED:
+        return catalog.text("errors.unexpected", {}, lang)
+    facts = error.details
+    if error.code == engine.CONFLICT_BOOKMARK and facts.get("completedBy") and isinstance(facts.get("at"), datetime):
+        label = f"workflow.outcome.{facts.get('outcome')}"
+        outcome = catalog.text(label, {}, lang) if catalog.has(label) else facts.get("outcome")
+        args = {"who": facts["completedBy"], "outcome": outcome, "at": instant_text(facts["at"])}
+        return catalog.text("errors.decided_already", args, lang)
+    return catalog.text(error.key, error.params, lang)
+
+
+def _sentence(text: str, lang: Language) -> str:
+    """Return a text with its full stop."""
+    return text if text.endswith((".", "!", "?", "。", "！", "？", "”")) else text + ("。" if lang == "zh" else ".")
 
 
 def _plain(value: Any) -> Any:

@@ -29,6 +29,9 @@ def test_the_door_refuses_with_a_path(site: Site, call: str, body: bytes, path: 
     problem = answer.refused(400, "WORKFLOW_VALIDATION_002")
     assert (problem["errors"][0]["path"], problem["errors"][0]["key"]) == (path, key)
     assert problem["errors"][0]["message"] != key
+    assert problem["detail"].endswith(
+        "请改正后重新发送请求。" if lang == "zh" else ". Correct it and send the request again."
+    )
 
 
 def test_broken_json_is_refused_with_its_place(employee: Caller) -> None:

@@ -107,6 +107,7 @@ def test_a_task_that_never_was_is_404_and_one_that_is_done_409(task: str, manage
         "outcome": "approved",
         "at": "2026-07-16T08:00:00.000Z",
     }
+    assert problem["detail"].startswith("manager decided this at 2026-07-16T08:00:00.000Z: ")
     site.account("eve", "user")
     site.caller("eve").post(f"/tasks/{task}/complete", {"outcome": "x"}).refused(403, "WORKFLOW_DENIED_001")
 
