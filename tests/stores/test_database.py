@@ -232,3 +232,14 @@ def test_stores_say_whether_they_are_healthy(stores):
 
 def test_the_stores_need_no_flask_app(sqlite):
     assert SqlStores(sqlite).maintenance.reachable()
+
+
+@pytest.mark.postgresql
+def test_leases_on_a_server_do_not_wait_for_its_disk(migrated_postgresql):
+    engine = create_lease_database(migrated_postgresql.url)
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "off"
+        assert connection.exec_driver_sql("SHOW timezone").scalar() == "UTC"
+    engine.dispose()
+    with SqlLeases(migrated_postgresql, FakeClock()).attempt("i1"):
+        pass

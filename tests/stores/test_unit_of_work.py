@@ -5,11 +5,12 @@ import threading
 import pytest
 
 from tests.stores.records import T0, audit, bookmark, follow_up, instance, node, record, save, start, timer
+from tests.support.stores import on_postgresql
 from webapp.engine.errors import READ_ONLY, WorkflowError
 from webapp.engine.instances.journal import EndReason, TaskCopy, TaskEnd
 from webapp.engine.instances.model import InstanceStatus, NodeStatus
 from webapp.engine.ports.queries import InstanceQuery, TaskQuery
-from webapp.engine.ports.stores import DuplicateRecord, RevisionConflict, WriteSet
+from webapp.engine.ports.stores import DuplicateRecord, RevisionConflict, StoreFailure, WriteSet
 
 
 def everything(**values):
@@ -177,6 +178,43 @@ def test_a_transfer_changes_a_task_in_place(stores):
         assert work.bookmarks.find(None, "k").key == "bob"
         task = work.bookmarks.list_tasks(None, TaskQuery(mine=("bob",))).items[0]
     assert (task.id, task.instance_title) == ("k", "Leave of Ann")
+
+
+def test_a_write_that_fails_late_changes_nothing(stores):
+    save(stores.stores, **everything())
+    before = state(stores)
+    late = {
+        "instance": instance(revision=2, title="New", command_id="c2"),
+        "expected_revision": 1,
+        "deleted_bookmark_ids": ["t"],
+        "audit": [audit("a2"), audit("a1")],
+    }
+    for _ in range(2):
+        with pytest.raises(DuplicateRecord):
+            save(stores.stores, **late)
+        assert state(stores) == before
+    save(stores.stores, **(late | {"audit": [audit("a2")]}))
+    assert state(stores)[0].instance.title == "New"
+
+
+@on_postgresql
+def test_a_connection_lost_in_the_middle_of_a_write_changes_nothing(stores):
+    save(stores.stores, **everything())
+    before = state(stores)
+    with pytest.raises(StoreFailure) as caught, stores.stores.writing(None) as work:
+        pid = work._transaction.connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        with stores.engine.connect() as killer:
+            killer.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
+        work.apply(
+            WriteSet(
+                partition=None,
+                instance=instance(revision=2, title="New", command_id="c2"),
+                expected_revision=1,
+                audit=[audit("a2")],
+            )
+        )
+    assert caught.value.transient
+    assert state(stores) == before
 
 
 @pytest.mark.parametrize("status", [InstanceStatus.COMPLETED, InstanceStatus.CANCELED, InstanceStatus.TERMINATED])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,15 +84,19 @@ def memory_stores() -> StoreSet:
     return StoreSet("memory", stores, MemoryLeases(clock), stores.accounts, clock)
 
 
-def _sqlite_stores(template: Path, folder: Path) -> Iterator[StoreSet]:
+@contextmanager
+def sqlite_stores(template: Path, folder: Path) -> Iterator[StoreSet]:
+    """Open empty SQLite stores in a folder."""
     shutil.copy(template, folder / "waypost.db")
     engine = create_database(f"sqlite:///{folder / 'waypost.db'}", sqlite_synchronous="OFF", pool_size=_POOL_SIZE)
     lease_engine = create_lease_database(f"sqlite:///{folder / 'leases.db'}", pool_size=_POOL_SIZE)
-    yield from _sql_stores("sqlite", engine, lease_engine)
+    with _sql_stores("sqlite", engine, lease_engine) as found:
+        yield found
     engine.dispose()
     lease_engine.dispose()
 
 
+@contextmanager
 def _sql_stores(kind: str, engine: Engine, lease_engine: Engine) -> Iterator[StoreSet]:
     clock = FakeClock()
     stores = SqlStores(engine)
@@ -114,7 +119,9 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreSet]
     if request.param == "memory":
         yield memory_stores()
     elif request.param == "sqlite":
-        yield from _sqlite_stores(request.getfixturevalue("migrated_sqlite"), tmp_path)
+        with sqlite_stores(request.getfixturevalue("migrated_sqlite"), tmp_path) as found:
+            yield found
     else:
         engine = _emptied(request.getfixturevalue("migrated_postgresql"))
-        yield from _sql_stores("postgresql", engine, engine)
+        with _sql_stores("postgresql", engine, engine) as found:
+            yield found

@@ -28,6 +28,11 @@ KEYS: dict[str, tuple[str, ...]] = {
 _BY_INSTANCE = frozenset(["node_instances", "bookmarks", "task_records", "task_copies", "audit"])
 
 
+def _full_key(key: Key, partition: Partition) -> Key:
+    """Return the key over both sets of tables: tenants share one, the platform has its own (spec 8.1)."""
+    return (partition is None, *key)
+
+
 class Database:
     """All committed rows. A row is never changed in place, so a reader may keep what it got."""
 
@@ -68,14 +73,13 @@ class Transaction:
 
     def get(self, table: str, key: Key, partition: Partition) -> Row | None:
         """Return the partition's row with that key, or None."""
-        changes = self._changes.get(table, {})
-        row = changes[key] if key in changes else self._database.tables[table].get(key)
+        row = self._row(table, _full_key(key, partition))
         return row if row is not None and row["tenant_id"] == partition else None
 
     def put(self, table: str, row: Row) -> None:
         """Insert or replace a row. :raises DuplicateRecord: another partition's row has the key."""
         self._check_writable()
-        key = tuple(row[name] for name in KEYS[table])
+        key = _full_key(tuple(row[name] for name in KEYS[table]), row["tenant_id"])
         there = self._database.tables[table].get(key)
         if there is not None and there["tenant_id"] != row["tenant_id"]:
             raise DuplicateRecord(f"{table} {key}")
@@ -89,7 +93,7 @@ class Transaction:
         """Remove the partition's row, if it is there."""
         self._check_writable()
         if self.get(table, key, partition) is not None:
-            self._changes.setdefault(table, {})[key] = None
+            self._changes.setdefault(table, {})[_full_key(key, partition)] = None
 
     def rows(self, table: str, where: Callable[[Row], bool]) -> list[Row]:
         """Return the rows of all partitions that match."""
@@ -106,8 +110,9 @@ class Transaction:
         with self._database.lock:
             keys: Iterable[Key] = self._database.of_instance(table, instance_id)
             changes = self._changes.get(table, {})
-            found = (self.get(table, key, partition) for key in {*keys, *changes})
-            return [row for row in found if row is not None and row["instance_id"] == instance_id]
+            found = (self._row(table, key) for key in {*keys, *changes})
+            wanted = (partition, instance_id)
+            return [row for row in found if row is not None and (row["tenant_id"], row["instance_id"]) == wanted]
 
     def commit(self) -> None:
         """Make the changes visible to everybody, all at once."""
@@ -116,6 +121,10 @@ class Transaction:
                 for key, row in changes.items():
                     self._database.store(table, key, row)
         self._changes = {}
+
+    def _row(self, table: str, key: Key) -> Row | None:
+        changes = self._changes.get(table, {})
+        return changes[key] if key in changes else self._database.tables[table].get(key)
 
     def _check_writable(self) -> None:
         if not self.writable:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import URL, Connection, CursorResult, Engine, Executable, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
@@ -34,6 +35,8 @@ NO_TRANSACTION = "waypost_no_transaction"
 BUSY_SECONDS = 15
 _IDLE_SECONDS = 5.0
 _CONNECT_SECONDS = 3
+_OVERFLOW = 5
+_NOT_DURABLE = " -c synchronous_commit=off"
 
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -48,23 +51,28 @@ def normal_url(url: str | URL) -> URL:
     return parsed
 
 
-def engine_options(url: str | URL, *, pool_size: int = 20) -> dict[str, Any]:
-    """Return what ``create_engine`` takes beside the URL (Flask-SQLAlchemy: SQLALCHEMY_ENGINE_OPTIONS)."""
-    options: dict[str, Any] = {"pool_size": pool_size, "max_overflow": pool_size, "pool_timeout": BUSY_SECONDS}
+def engine_options(url: str | URL, *, pool_size: int = 20, durable: bool = True) -> dict[str, Any]:
+    """Return what ``create_engine`` takes beside the URL (Flask-SQLAlchemy: SQLALCHEMY_ENGINE_OPTIONS).
+
+    Not *durable*: a commit does not wait for the server's disk.
+    """
+    options: dict[str, Any] = {"pool_size": pool_size, "max_overflow": _OVERFLOW, "pool_timeout": BUSY_SECONDS}
     if normal_url(url).get_backend_name() == SQLITE:
         options["connect_args"] = {"check_same_thread": False, "timeout": BUSY_SECONDS}
     else:
         options["connect_args"] = {
             "connect_timeout": _CONNECT_SECONDS,
             "application_name": "waypost",
-            "options": f"-c timezone=UTC -c lock_timeout={BUSY_SECONDS * 1000}",
+            "options": f"-c timezone=UTC -c lock_timeout={BUSY_SECONDS * 1000}{'' if durable else _NOT_DURABLE}",
         }
     return options
 
 
-def create_database(url: str | URL, *, sqlite_synchronous: str = "FULL", pool_size: int = 20) -> Engine:
+def create_database(
+    url: str | URL, *, sqlite_synchronous: str = "FULL", pool_size: int = 20, durable: bool = True
+) -> Engine:
     """Return a plain Engine, ready for the stores."""
-    engine = create_engine(normal_url(url), **engine_options(url, pool_size=pool_size))
+    engine = create_engine(normal_url(url), **engine_options(url, pool_size=pool_size, durable=durable))
     prepare(engine, sqlite_synchronous=sqlite_synchronous)
     return engine
 
@@ -168,11 +176,39 @@ class Transaction:
         try:
             return self.connection.execute(statement, parameters)
         except IntegrityError as error:
-            if is_duplicate(error):
+            if is_duplicate(error.orig):
                 raise DuplicateRecord(str(error.orig)) from error
             raise failure(error) from error
         except SQLAlchemyError as error:
             raise failure(error) from error
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Send the block's statements without waiting for each answer, where the driver can: all of them one trip.
+
+        In the block no result may be looked at; what went wrong is raised at its end at the latest.
+        """
+        if self.dialect != POSTGRESQL:
+            yield
+            return
+        driver = self.connection.connection.driver_connection
+        if not isinstance(driver, psycopg.Connection):
+            raise TypeError(f"not a connection of psycopg 3: {driver!r}")
+        try:
+            with driver.pipeline():
+                yield
+        except psycopg.IntegrityError as error:
+            if is_duplicate(error):
+                raise DuplicateRecord(str(error)) from error
+            raise failure(error) from error
+        except psycopg.Error as error:
+            raise failure(error) from error
+
+    def write_counted(self, statement: Executable, parameters: Parameters) -> int:
+        """Run a statement that changes rows and return how many; BEGIN travels with it."""
+        with self.together():
+            result = self.write(statement, parameters)
+        return result.context.cursor.rowcount if self.dialect == POSTGRESQL else result.rowcount
 
 
 def scope(partition: Partition, **values: Any) -> dict[str, Any]:
@@ -182,7 +218,7 @@ def scope(partition: Partition, **values: Any) -> dict[str, Any]:
     return values
 
 
-def failure(error: SQLAlchemyError) -> StoreFailure:
+def failure(error: SQLAlchemyError | psycopg.Error) -> StoreFailure:
     """Return the port's failure for the driver's."""
     original = error.orig if isinstance(error, DBAPIError) else error
     return StoreFailure(f"{type(original).__name__}: {original}", transient=is_transient(error))

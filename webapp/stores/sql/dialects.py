@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Boolean, DateTime, Float, String, Table, Text, TypeDecorator, bindparam, func
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import ColumnElement
@@ -112,11 +112,9 @@ def lease_clock(dialect: str) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
     return bindparam("p_now", type_=Instant()), bindparam("p_until", type_=Instant())
 
 
-def is_duplicate(error: IntegrityError) -> bool:
-    """Whether a unique key is taken (and not another constraint broken)."""
-    if getattr(error.orig, "sqlstate", None) == "23505":
-        return True
-    return "UNIQUE constraint failed" in str(error.orig)
+def is_duplicate(error: BaseException | None) -> bool:
+    """Whether the driver says that a unique key is taken (and not that another constraint is broken)."""
+    return getattr(error, "sqlstate", None) == "23505" or "UNIQUE constraint failed" in str(error)
 
 
 _PASSING_STATES: Sequence[str] = ("08", "40", "55P03", "57P01", "57P02", "57P03", "53300")
@@ -127,10 +125,12 @@ def is_transient(error: Exception) -> bool:
     """Whether the same transaction may succeed when it is tried again: busy, deadlock, lost connection."""
     if isinstance(error, PoolTimeout):
         return True
-    if not isinstance(error, DBAPIError):
-        return False
-    original = error.orig
-    if error.connection_invalidated or getattr(original, "sqlite_errorname", None) in _PASSING_SQLITE:
+    original: BaseException | None = error
+    if isinstance(error, DBAPIError):
+        if error.connection_invalidated:
+            return True
+        original = error.orig
+    if getattr(original, "sqlite_errorname", None) in _PASSING_SQLITE:
         return True
     state: str | None = getattr(original, "sqlstate", None)
     if state is not None:

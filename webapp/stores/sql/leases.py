@@ -36,11 +36,12 @@ _POOL_SIZE = 10
 def create_lease_database(url: str | URL, *, pool_size: int = _POOL_SIZE) -> Engine:
     """Return the engine of the leases. An SQLite file is made if missing, and made anew if damaged.
 
-    Nothing in it needs to outlive a power cut, so that SQLite does not wait for the disk.
+    Nothing in it needs to outlive a power cut, so that no step waits for a disk: what a lost lease lets through, the
+    instance's revision stops.
     """
     parsed = normal_url(url)
     if parsed.get_backend_name() != SQLITE:
-        return create_database(parsed, pool_size=pool_size)
+        return create_database(parsed, pool_size=pool_size, durable=False)
     engine = create_database(parsed, sqlite_synchronous="OFF", pool_size=pool_size)
     try:
         _make_table(engine)

@@ -73,14 +73,16 @@ class SqlUnitOfWork:
         partition = write_set.partition
         if write_set.instance is not None and not self._write_instance(write_set, write_set.instance):
             return
-        if write_set.node_instances:
-            self._write_nodes(write_set)
-        self._write_bookmarks(write_set)
-        self._write_tasks(write_set)
-        self._write_follow_ups(write_set)
-        self.audit.append(partition, write_set.audit)
-        if write_set.idempotency is not None:
-            self.idempotency.insert(partition, write_set.idempotency)
+        foreign = self._foreign_columns(write_set)
+        with self._transaction.together():
+            if write_set.node_instances:
+                self._write_nodes(write_set)
+            self._write_bookmarks(write_set, foreign)
+            self._write_tasks(write_set)
+            self._write_follow_ups(write_set)
+            self.audit.append(partition, write_set.audit)
+            if write_set.idempotency is not None:
+                self.idempotency.insert(partition, write_set.idempotency)
 
     def _write_instance(self, write_set: WriteSet, instance: WorkflowInstance) -> bool:
         """Write the row; False when this command already wrote it."""
@@ -89,10 +91,11 @@ class SqlUnitOfWork:
         row = of_table(partition, rows.instance_row(instance))
         key = scope(partition, p_id=instance.id)
         if write_set.is_new:
-            done = self._transaction.write(statement.insert, row)
+            done = self._transaction.write_counted(statement.insert, row)
         else:
-            done = self._transaction.write(statement.update, {**row, **key, "p_revision": write_set.expected_revision})
-        if done.rowcount:
+            row |= key | {"p_revision": write_set.expected_revision}
+            done = self._transaction.write_counted(statement.update, row)
+        if done:
             return True
         there = self._transaction.read(statement.written, key).first()
         if there is not None and instance.command_id and there.command_id == instance.command_id:
@@ -109,7 +112,7 @@ class SqlUnitOfWork:
             statement.save_nodes, [of_table(partition, rows.node_instance_row(node)) for node in nodes]
         )
 
-    def _write_bookmarks(self, write_set: WriteSet) -> None:
+    def _write_bookmarks(self, write_set: WriteSet, foreign: dict[str, Row]) -> None:
         partition, instance = write_set.partition, write_set.instance
         statement = bookmarks.statements(self._transaction.dialect, partition is not None)
         if instance is not None and write_sets.closes_instance(write_set):
@@ -120,7 +123,7 @@ class SqlUnitOfWork:
         if instance is not None and follow is not None:
             parameters = {f"p_{name}": value for name, value in follow.items()}
             self._transaction.write(statement.follow, scope(partition, p_instance_id=instance.id, **parameters))
-        found = write_sets.bookmark_rows(write_set, self._foreign_columns(write_set))
+        found = write_sets.bookmark_rows(write_set, foreign)
         if found:
             self._transaction.write(statement.save, [of_table(partition, row) for row in found])
 
