@@ -55,6 +55,7 @@ def test_a_task_is_decided_with_the_keyboard_alone(visitors: VisitorFactory) -> 
     page.keyboard.press("a")
     expect(page.locator(".toast.completed")).to_contain_text("Approved")
     expect(page.locator("#task h2").first).to_be_focused()
+    expect(page.locator("#task [data-drawn]")).to_be_attached()
     expect(page.locator("#task")).to_contain_text("Keyboard first")
     expect(page).to_have_url(re.compile(r"/inbox/[0-9a-f-]+\?keyword=Keyboard"))
     page.keyboard.press("r")
