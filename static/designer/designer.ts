@@ -59,6 +59,7 @@ async function start(): Promise<void> {
       isReadOnly(mount, doc),
       { edit: mount.dataset.canEdit !== 'false', publish: mount.dataset.canPublish !== 'false' },
       liveRegion(),
+      mount.dataset.layoutWorker,
     );
     new Workbench(session, id, mount, {
       title: needed('designer-title'),

@@ -3,7 +3,7 @@ import { centre, type Point, type Rect } from '../designer/model/geometry';
 
 const MARGIN = 28;
 /** Below this text can't be read: the picture is then larger than its box and is moved to the present step. */
-const READABLE = 0.6;
+const READABLE = 0.48;
 const PHONE_SCALE = 0.86;
 const MOST = 2;
 const LEAST = 0.2;

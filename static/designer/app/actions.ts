@@ -3,6 +3,7 @@
 import { labelWidth } from '../canvas/paint';
 import { copy, paste, readClip } from '../model/clipboard';
 import {
+  keysOf,
   type NodeDoc,
   nodeName,
   nodeOf,
@@ -14,10 +15,10 @@ import {
 import { shortLabel } from '../model/describe';
 import * as edits from '../model/edits';
 import type { Point } from '../model/geometry';
-import { arrange } from '../model/layout';
 import { mayAdd, mayConnect, mayInsert, mayLeave } from '../model/rules';
 import { sceneOf } from '../model/scene';
 import { along, type Direction, freePlaceAfter } from '../model/walk';
+import { arrangeAway } from './arranging';
 import type { Session } from './session';
 
 /** What the actions need of the canvas. */
@@ -195,13 +196,18 @@ export class Actions {
     this.session.execute(this.step('swap'), ops);
   }
 
-  arrangeAll(): void {
-    const { words } = this.session;
-    const arranged = arrange(this.doc, (key) => {
-      const transition = transitionOf(this.doc, key);
-      return transition ? labelWidth(shortLabel(transition, words), transition.isDefault === true) : 0;
-    });
-    this.session.execute(this.step('arrange'), edits.place(this.doc, arranged));
+  /** Arranges everything; what was changed meanwhile keeps the old places. */
+  async arrangeAll(): Promise<void> {
+    const { words, layoutWorker } = this.session;
+    const { doc } = this;
+    const widths = Object.fromEntries(
+      keysOf(doc.transitions).map((key) => {
+        const transition = transitionOf(doc, key);
+        return [key, transition ? labelWidth(shortLabel(transition, words), transition.isDefault === true) : 0];
+      }),
+    );
+    const arranged = await arrangeAway(doc, widths, layoutWorker);
+    if (this.doc === doc) this.session.execute(this.step('arrange'), edits.place(doc, arranged));
   }
 
   selectAll(): void {

@@ -101,7 +101,7 @@ export class CanvasPane {
         reconnect: (transition, end, node) => actions.reconnect(transition, end, node),
       },
       may: {
-        readOnly: () => session.readOnly,
+        readOnly: () => session.frozen,
         add: (type) => mayAdd(session.doc, type),
         insert: (type) => mayInsert(type, modes),
         dropOn: (node, transition) => mayDropOn(session.doc, node, transition, modes),
@@ -154,6 +154,7 @@ export class CanvasPane {
     const transition = transitionKeyOf(id);
     const sentence =
       transition === undefined ? nodeSentence(doc, id, activities, words) : edgeSentence(doc, transition, words);
+    if (!this.marks.has(id)) return sentence;
     const mine = problems.filter(
       ({ target }) => (target.kind === 'node' || target.kind === 'transition') && target.element === id,
     );
@@ -186,10 +187,7 @@ export class CanvasPane {
       },
     });
     const arrange = iconButton(t('designer.canvas.arrange'), 'wand', {
-      click: () => {
-        this.actions.arrangeAll();
-        this.editor.fit();
-      },
+      click: () => void this.arrange(),
     });
     return html(
       'div',
@@ -199,9 +197,15 @@ export class CanvasPane {
     );
   }
 
+  private async arrange(): Promise<void> {
+    await this.actions.arrangeAll();
+    this.editor.fit();
+  }
+
   private zoomBar(): HTMLElement {
     const { t } = this.session;
     const map = iconButton(t('designer.canvas.minimap'), 'map', {
+      class: 'of-minimap',
       'aria-pressed': String(this.minimap.open),
       click: () => {
         this.minimap.toggle(!this.minimap.open);
@@ -292,7 +296,7 @@ export class CanvasPane {
   }
 
   private pick(label: string, allowed: (type: string) => boolean, chosen: (type: string) => void): void {
-    if (this.session.readOnly) return;
+    if (this.session.frozen) return;
     const elements = this.editor.selected();
     const box = this.editor.screenBox(elements);
     const { width, height } = this.element.getBoundingClientRect();

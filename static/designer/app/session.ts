@@ -9,6 +9,8 @@ import { type Problem, readTextProblems, type TextProblem } from '../model/probl
 import { knownVariables } from '../model/variables';
 import type { Api } from './api';
 
+const NARROW = window.matchMedia('(max-width: 1023px)');
+
 export class Session {
   problems: readonly Problem[] = [];
   private definitionNames: Promise<readonly { value: string; title: string }[]> | undefined;
@@ -23,15 +25,22 @@ export class Session {
     /** What the account may do with workflows; the server decides, this only hides what would be refused. */
     readonly rights: { readonly edit: boolean; readonly publish: boolean },
     readonly say: (text: string) => void,
+    /** Address of the script that arranges large diagrams. */
+    readonly layoutWorker?: string,
   ) {}
 
   get doc(): DefinitionDoc {
     return this.history.doc;
   }
 
-  /** Does operations as one step that can be taken back; nothing happens in a version that is only read. */
+  /** Nothing is changed in a version that is only read, nor in a window too narrow for the tools. */
+  get frozen(): boolean {
+    return this.readOnly || NARROW.matches;
+  }
+
+  /** Does operations as one step that can be taken back. */
   execute(label: string, ops: readonly Op[], merge?: string): boolean {
-    return !this.readOnly && this.history.execute(label, ops, merge);
+    return !this.frozen && this.history.execute(label, ops, merge);
   }
 
   variables(): readonly KnownVariable[] {

@@ -353,6 +353,9 @@ export class Workbench {
       if (this.saver.dirty) event.preventDefault();
     });
     window.addEventListener('online', () => void this.saver.flush());
+    document.addEventListener('visibilitychange', () => {
+      if (document.hidden && this.saver.dirty) void this.saver.flush();
+    });
   }
 
   private listenToClipboard(): void {

@@ -42,6 +42,11 @@ const EMPTY: Scene = {
 };
 const ZOOM = { least: 0.2, most: 2.5, step: 1.2, readable: 0.7 };
 
+/** Writes only what differs: with a thousand elements each needless write costs. */
+function put(element: Element, name: string, value: string): void {
+  if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
 function samePoints(a: readonly Point[] | undefined, b: readonly Point[]): boolean {
   return a?.length === b.length && a.every((point, i) => point.x === b[i]?.x && point.y === b[i]?.y);
 }
@@ -151,7 +156,7 @@ export class Editor {
   }
 
   isSelected(id: string): boolean {
-    return this.selected().includes(id);
+    return this.selection.get().some((element) => element.id === id);
   }
 
   select(ids: readonly string[], focus = false): void {
@@ -174,16 +179,13 @@ export class Editor {
   /** One element at a time is in the tab order: the selected one, else the first. */
   private roveTo(id: string | undefined): void {
     const current = id ?? this.scene.nodes.keys().next().value;
-    for (const element of this.picture.querySelectorAll('.djs-element[tabindex="0"]')) {
-      if (element.getAttribute('data-element-id') !== current) element.setAttribute('tabindex', '-1');
+    for (const { id: each, parent } of this.registry.getAll()) {
+      const graphics = parent && this.registry.getGraphics(each);
+      if (!graphics) continue;
+      put(graphics, 'tabindex', each === current ? '0' : '-1');
+      put(graphics, 'aria-pressed', String(this.isSelected(each)));
     }
-    if (current !== undefined) this.registry.getGraphics(current)?.setAttribute('tabindex', '0');
-    this.picture.setAttribute('tabindex', current === undefined ? '0' : '-1');
-    for (const { id: each } of this.registry.getAll()) {
-      if (each !== this.canvas.getRootElement().id) {
-        this.registry.getGraphics(each)?.setAttribute('aria-pressed', String(this.isSelected(each)));
-      }
-    }
+    put(this.picture, 'tabindex', current === undefined ? '0' : '-1');
   }
 
   /** Shows a scene; `repaint` names elements whose look changed although the document says the same. */
@@ -250,9 +252,8 @@ export class Editor {
     for (const { id, parent } of this.registry.getAll()) {
       const graphics = parent && this.registry.getGraphics(id);
       if (!graphics) continue;
-      graphics.setAttribute('role', 'button');
-      if (!graphics.hasAttribute('tabindex')) graphics.setAttribute('tabindex', '-1');
-      graphics.setAttribute('aria-label', this.host.sentence(id));
+      put(graphics, 'role', 'button');
+      put(graphics, 'aria-label', this.host.sentence(id));
       const tooltip = this.host.tooltip(id);
       let title = graphics.querySelector(':scope > title');
       if (!tooltip) {
@@ -261,7 +262,8 @@ export class Editor {
       }
       if (!title) {
         title = document.createElementNS('http://www.w3.org/2000/svg', 'title');
-        graphics.prepend(title);
+        // diagram-js draws into the first child: nothing may stand before it.
+        graphics.append(title);
       }
       if (title.textContent !== tooltip) title.textContent = tooltip;
     }

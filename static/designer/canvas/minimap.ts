@@ -13,6 +13,7 @@ export class Minimap {
   private readonly picture: SVGSVGElement;
   private readonly frame = svg('rect', { class: 'view', rx: 12 });
   private readonly nodes = svg('g');
+  private drawn: string | undefined;
   private extent: Rect = { x: 0, y: 0, width: 1, height: 1 };
 
   constructor(
@@ -41,6 +42,9 @@ export class Minimap {
 
   drawNodes(scene: Scene): void {
     if (!this.open) return;
+    const look = [...scene.nodes.values()].map(({ node, rect }) => `${node.activityType} ${rect.x} ${rect.y}`).join();
+    if (look === this.drawn) return;
+    this.drawn = look;
     const shapes = [...scene.nodes.values()].map(({ node, rect }) =>
       svg('rect', {
         class: 'm',

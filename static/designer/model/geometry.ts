@@ -58,17 +58,21 @@ export function overlaps(a: Rect, b: Rect, margin = 0): boolean {
   );
 }
 
-/** Without doubled points and without points in the middle of a straight line. */
+function same(a: Point | undefined, b: Point): boolean {
+  return a !== undefined && a.x === b.x && a.y === b.y;
+}
+
+/** Without doubled points, without points in the middle of a straight line, and without ways there and back. */
 export function simplify(points: readonly Point[]): readonly Point[] {
   const out: Point[] = [];
   for (const point of points) {
-    const last = out.at(-1);
-    if (last && last.x === point.x && last.y === point.y) continue;
+    if (same(out.at(-1), point)) continue;
     const before = out.at(-2);
+    const last = out.at(-1);
     const straight =
       last && before && ((before.x === last.x && last.x === point.x) || (before.y === last.y && last.y === point.y));
-    if (straight) out[out.length - 1] = point;
-    else out.push(point);
+    if (straight) out.pop();
+    if (!same(out.at(-1), point)) out.push(point);
   }
   return out;
 }

@@ -62,6 +62,26 @@ function fillIn(doc: DefinitionDoc, places: ReadonlyMap<string, Rect>): Map<stri
   return out;
 }
 
+/** What an arrangement depends on: a changed property must not run the layout again. */
+function structureOf(doc: DefinitionDoc): string {
+  const links = doc.transitions.map((each) => [
+    each.id,
+    each.sourceNodeId,
+    each.targetNodeId,
+    each.name,
+    each.condition,
+  ]);
+  return JSON.stringify([keysOf(doc.nodes), links]);
+}
+
+let lastArranged: { readonly structure: string; readonly arrangement: Arrangement } | undefined;
+
+function arrangeOnce(doc: DefinitionDoc): Arrangement {
+  const structure = structureOf(doc);
+  if (lastArranged?.structure !== structure) lastArranged = { structure, arrangement: arrange(doc) };
+  return lastArranged.arrangement;
+}
+
 function places(doc: DefinitionDoc): { rects: ReadonlyMap<string, Rect>; filled: Arrangement | undefined } {
   const keys = keysOf(doc.nodes);
   const rects = new Map<string, Rect>();
@@ -70,7 +90,7 @@ function places(doc: DefinitionDoc): { rects: ReadonlyMap<string, Rect>; filled:
     if (rect) rects.set(keys[i] as string, rect);
   });
   if (rects.size === doc.nodes.length) return { rects, filled: undefined };
-  const filled = rects.size === 0 ? arrange(doc) : { rects: fillIn(doc, rects), bends: new Map() };
+  const filled = rects.size === 0 ? arrangeOnce(doc) : { rects: fillIn(doc, rects), bends: new Map() };
   return { rects: filled.rects, filled };
 }
 

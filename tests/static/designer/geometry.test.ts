@@ -132,6 +132,20 @@ test('simplify drops doubled points and points on a straight line', () => {
   );
 });
 
+test('simplify drops a way there and back', () => {
+  const there = [
+    { x: 0, y: 0 },
+    { x: 9, y: 0 },
+    { x: 9, y: 50 },
+    { x: 9, y: 0 },
+    { x: 20, y: 0 },
+  ];
+  assert.deepEqual(simplify(there), [
+    { x: 0, y: 0 },
+    { x: 20, y: 0 },
+  ]);
+});
+
 test('a label sits on the last level stretch with room, else on the longest', () => {
   const points = [
     { x: 0, y: 0 },

@@ -41,5 +41,5 @@ test('the picture is never larger than drawn and never too small to read', () =>
   const all = { x: 0, y: 0, width: 944, height: 344 };
   assert.equal(readableScale(all, { width: 2000, height: 1000 }), 1);
   assert.equal(readableScale(all, { width: 800, height: 400 }), 0.8);
-  assert.equal(readableScale(all, { width: 200, height: 100 }), 0.6);
+  assert.equal(readableScale(all, { width: 200, height: 100 }), 0.48);
 });
