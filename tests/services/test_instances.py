@@ -28,6 +28,7 @@ from webapp.engine.errors import (
 from webapp.engine.instances.bookmarks import BookmarkKind
 from webapp.engine.instances.model import InstanceStatus
 from webapp.services.queries import InstanceQuery, Paging, Sort
+from webapp.services.views import StartResult
 
 WAITING = flow("waiting", [START, node("ask", "UserTask", {"Assignees": ["manager"]}), END])
 FAILING = flow("failing", [START, node("flaky", "TestFlaky", {"SucceedOnAttempt": 2}), END])
@@ -132,6 +133,21 @@ def test_reject_duplicate_and_another_definition_are_conflicts(house: Installati
         with pytest.raises(Conflict) as refused:
             house.services.instances.start(ADMIN, name=name, correlation_id="ORDER-1", reuse_policy=policy)
         assert (refused.value.code, refused.value.details) == (CONFLICT_CORRELATION, {"instanceId": first.id})
+
+
+def test_nobody_reads_an_instance_of_others_by_starting_it(house: Installation) -> None:
+    house.publish(WAITING)
+    first = house.start("waiting", {"salary": 100}, by=actor("ann"), correlation_id="ORDER-1")
+
+    def start(name: str) -> StartResult:
+        return house.services.instances.start(
+            actor(name), name="waiting", correlation_id="ORDER-1", reuse_policy="UseExisting"
+        )
+
+    assert start("ann").instance.id == first.id
+    with pytest.raises(Conflict) as refused:
+        start("ben")
+    assert (refused.value.code, refused.value.details) == (CONFLICT_CORRELATION, {})
 
 
 def test_concurrent_starts_with_one_correlation_id_make_one_instance(house: Installation) -> None:

@@ -42,6 +42,7 @@ from webapp.services.access import (
     instance_missing,
     lacking,
     may_operate,
+    may_read,
     may_start,
     require,
     require_read,
@@ -258,14 +259,20 @@ class InstanceService:
         if existing is None:
             return None
         wanted = self._startable(actor, asked).definition
-        if asked.reuse_policy == REJECT_DUPLICATE or existing.definition_name != wanted.name:
-            raise Conflict(
-                "services.instance.correlation_taken",
-                code=CONFLICT_CORRELATION,
-                params={"correlationId": correlation_id},
-                details={"instanceId": existing.id},
-            )
-        return StartResult(instance=existing, created=False)
+        # Who knows a correlation id must not read somebody else's instance by "starting" it.
+        readable = self._may_read(actor, existing)
+        if asked.reuse_policy == USE_EXISTING and existing.definition_name == wanted.name and readable:
+            return StartResult(instance=existing, created=False)
+        raise Conflict(
+            "services.instance.correlation_taken",
+            code=CONFLICT_CORRELATION,
+            params={"correlationId": correlation_id},
+            details={"instanceId": existing.id} if readable else {},
+        )
+
+    def _may_read(self, actor: Actor, instance: WorkflowInstance) -> bool:
+        definition = self._definitions.get(actor.partition, instance.definition_id).definition
+        return self._storage.read(actor.partition, lambda work: may_read(actor, instance, definition, work))
 
     def _readable(self, actor: Actor, instance_id: str, block: Callable[[UnitOfWork, WorkflowInstance], T]) -> T:
         instance = self.find(actor, instance_id)
