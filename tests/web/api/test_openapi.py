@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.support.stores import StoreSet, on_databases
-from tests.support.web import make_site
+from tests.support.web import CATALOG, make_site
 from tests.web.api.flows import APPROVAL, FAULTY, GREETING, publish, start
 from webapp.web.api import ENDPOINTS, document
 
@@ -31,7 +31,7 @@ CHECKS = [
     response_headers_conformance,
 ]
 
-schema = schemathesis.openapi.from_dict(document())
+schema = schemathesis.openapi.from_dict(document(CATALOG, "en"))
 schema.config.phases.coverage.enabled = False
 
 
@@ -148,10 +148,11 @@ def test_the_document_is_served_without_credentials_and_shown_to_people(world: W
     assert page.status_code == 200
     for endpoint in ENDPOINTS:
         assert f'id="{endpoint.name}"' in page.text
+        assert CATALOG.text(f"api.call.{endpoint.name}.text", {}, "zh") in page.text
 
 
 def test_every_reference_of_the_document_leads_somewhere() -> None:
-    whole = document()
+    whole = document(CATALOG, "zh")
     known = {f"#/components/schemas/{name}" for name in whole["components"]["schemas"]}
     known |= {f"#/components/headers/{name}" for name in whole["components"]["headers"]}
 

@@ -8,9 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from flask import Blueprint, Response, render_template
 
 from webapp.engine.numbers import JsonObject, encode
+from webapp.messages.catalog import Catalog
 from webapp.web.api import activities, definitions, expressions, instances, me, tasks
 from webapp.web.api.openapi import openapi_document
 from webapp.web.api.routing import Endpoint, register
+from webapp.web.deps import installation
+from webapp.web.i18n import Language, language
 
 SECTIONS = (
     definitions.section,
@@ -35,21 +38,21 @@ def product_version() -> str:
 
 
 @cache
-def document() -> JsonObject:
-    """Return the OpenAPI document of this version; its calls never change while the process runs."""
-    return openapi_document(ENDPOINTS, product_version())
+def document(catalog: Catalog, lang: Language) -> JsonObject:
+    """Return the OpenAPI document of this version in a language; it never changes while the process runs."""
+    return openapi_document(ENDPOINTS, product_version(), lambda key: catalog.text(key, {}, lang))
 
 
 @bp.get("/v1/openapi.json")
 def openapi() -> Response:
     """Return the OpenAPI document; it holds nothing secret, so it needs no credentials."""
-    return Response(encode(document()), content_type="application/json")
+    return Response(encode(document(installation().catalog, language())), content_type="application/json")
 
 
 @bp.get("/docs")
 def docs() -> str:
     """Show the OpenAPI document to a person."""
-    return render_template("api/docs.html", document=document())
+    return render_template("api/docs.html", document=document(installation().catalog, language()))
 
 
 _v1 = Blueprint("v1", __name__, url_prefix="/v1")

@@ -9,7 +9,7 @@ from webapp.web.api.shapes import ListOf
 section = Section("Activities")
 
 
-@section.call("GET", "/activities", "List activities", answers={200: ListOf[ActivityItem]})
+@section.call("GET", "/activities", answers={200: ListOf[ActivityItem]})
 def list_activities(call: Call[None, None]) -> Reply:
     """List the activities that run here, in the palette's order and the caller's language."""
     items = [activity_shape(descriptor, call.catalog, call.lang) for descriptor in call.services.catalog.descriptors()]

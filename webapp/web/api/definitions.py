@@ -38,7 +38,7 @@ class DefinitionFilter(SortedWindow, frozen=True, kw_only=True, rename="camel"):
 
 
 @section.call(
-    "POST", "/definitions", "Create a draft", document=True, body=DefinitionDocument, answers={201: Definition},
+    "POST", "/definitions", document=True, body=DefinitionDocument, answers={201: Definition},
     refuses=(409, 413, 415), sends_revision=True,
 )  # fmt: skip
 def create_definition(call: Call[JsonObject, None]) -> Reply:
@@ -46,9 +46,7 @@ def create_definition(call: Call[JsonObject, None]) -> Reply:
     return _created(call.services.catalog.create(call.actor, call.body))
 
 
-@section.call(
-    "GET", "/definitions", "List definitions", query=DefinitionFilter, answers={200: ListOf[DefinitionListItem]}
-)
+@section.call("GET", "/definitions", query=DefinitionFilter, answers={200: ListOf[DefinitionListItem]})
 def list_definitions(call: Call[None, DefinitionFilter]) -> Reply:
     """List definitions, one row a version, or one a name with ``latest``."""
     wanted = call.query
@@ -67,7 +65,7 @@ def list_definitions(call: Call[None, DefinitionFilter]) -> Reply:
 
 
 @section.call(
-    "POST", "/definitions/import", "Import a portable definition as a draft", document=True, answers={201: Definition},
+    "POST", "/definitions/import", document=True, answers={201: Definition},
     refuses=(409, 413, 415), sends_revision=True,
 )  # fmt: skip
 def import_definition(call: Call[JsonObject, None]) -> Reply:
@@ -75,16 +73,14 @@ def import_definition(call: Call[JsonObject, None]) -> Reply:
     return _created(call.services.catalog.import_document(call.actor, call.body))
 
 
-@section.call(
-    "GET", "/definitions/<id>", "Read a definition", answers={200: Definition}, refuses=(404,), sends_revision=True
-)
+@section.call("GET", "/definitions/<id>", answers={200: Definition}, refuses=(404,), sends_revision=True)
 def get_definition(call: Call[None, None], id: str) -> Reply:
     """Return the whole definition."""
     return _changed(call.services.catalog.get(call.actor, id))
 
 
 @section.call(
-    "PUT", "/definitions/<id>", "Replace a draft's content", document=True, body=DefinitionDocument,
+    "PUT", "/definitions/<id>", document=True, body=DefinitionDocument,
     answers={200: Definition}, refuses=(404, 409, 412, 413, 415, 428), if_match="required", sends_revision=True,
 )  # fmt: skip
 def replace_definition(call: Call[JsonObject, None], id: str) -> Reply:
@@ -92,9 +88,7 @@ def replace_definition(call: Call[JsonObject, None], id: str) -> Reply:
     return _changed(call.services.catalog.update(call.actor, id, call.body, call.revision_read))
 
 
-@section.call(
-    "DELETE", "/definitions/<id>", "Delete a draft", answers={204: None}, refuses=(404, 409, 412), if_match="optional"
-)
+@section.call("DELETE", "/definitions/<id>", answers={204: None}, refuses=(404, 409, 412), if_match="optional")
 def delete_definition(call: Call[None, None], id: str) -> Reply:
     """Delete a draft; other versions stay for ever."""
     call.services.catalog.delete(call.actor, id, expected_revision=call.expected_revision)
@@ -102,7 +96,7 @@ def delete_definition(call: Call[None, None], id: str) -> Reply:
 
 
 @section.call(
-    "POST", "/definitions/<id>/validate", "Say what is wrong with a definition", document=True,
+    "POST", "/definitions/<id>/validate", document=True,
     body=DefinitionDocument, body_required=False, answers={200: ValidationReport}, refuses=(404, 413, 415),
 )  # fmt: skip
 def validate_definition(call: Call[JsonObject | None, None], id: str) -> Reply:
@@ -115,7 +109,7 @@ def validate_definition(call: Call[JsonObject | None, None], id: str) -> Reply:
 
 
 @section.call(
-    "POST", "/definitions/<id>/publish", "Publish a draft", body=PublishBody, body_required=False,
+    "POST", "/definitions/<id>/publish", body=PublishBody, body_required=False,
     answers={200: Definition}, refuses=(404, 409, 412, 413, 415), if_match="optional", sends_revision=True,
 )  # fmt: skip
 def publish_definition(call: Call[PublishBody, None], id: str) -> Reply:
@@ -127,7 +121,7 @@ def publish_definition(call: Call[PublishBody, None], id: str) -> Reply:
 
 
 @section.call(
-    "POST", "/definitions/<id>/disable", "Disable a published definition", answers={200: Definition},
+    "POST", "/definitions/<id>/disable", answers={200: Definition},
     refuses=(404, 409, 412), if_match="optional", sends_revision=True,
 )  # fmt: skip
 def disable_definition(call: Call[None, None], id: str) -> Reply:
@@ -136,7 +130,7 @@ def disable_definition(call: Call[None, None], id: str) -> Reply:
 
 
 @section.call(
-    "POST", "/definitions/<id>/archive", "Archive a definition", answers={200: Definition},
+    "POST", "/definitions/<id>/archive", answers={200: Definition},
     refuses=(404, 409, 412), if_match="optional", sends_revision=True,
 )  # fmt: skip
 def archive_definition(call: Call[None, None], id: str) -> Reply:
@@ -145,7 +139,7 @@ def archive_definition(call: Call[None, None], id: str) -> Reply:
 
 
 @section.call(
-    "POST", "/definitions/<id>/versions", "Make a new draft from this version", answers={201: Definition},
+    "POST", "/definitions/<id>/versions", answers={201: Definition},
     refuses=(404, 409), sends_revision=True,
 )  # fmt: skip
 def create_version(call: Call[None, None], id: str) -> Reply:
@@ -153,17 +147,13 @@ def create_version(call: Call[None, None], id: str) -> Reply:
     return _created(call.services.catalog.new_version(call.actor, id=id))
 
 
-@section.call(
-    "GET", "/definitions/<id>/diff/<other_id>", "Compare two definitions", answers={200: dict[str, Any]}, refuses=(404,)
-)
+@section.call("GET", "/definitions/<id>/diff/<other_id>", answers={200: dict[str, Any]}, refuses=(404,))
 def diff_definitions(call: Call[None, None], id: str, other_id: str) -> Reply:
     """Say what was added, removed and changed from the first to the other."""
     return Reply(value=call.services.catalog.diff(call.actor, id, other_id))
 
 
-@section.call(
-    "GET", "/definitions/<id>/export", "Export a portable definition", answers={200: dict[str, Any]}, refuses=(404,)
-)
+@section.call("GET", "/definitions/<id>/export", answers={200: dict[str, Any]}, refuses=(404,))
 def export_definition(call: Call[None, None], id: str) -> Reply:
     """Return name and content, without the ids of this installation."""
     return Reply(value=call.services.catalog.export(call.actor, id))

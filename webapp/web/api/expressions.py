@@ -14,9 +14,7 @@ from webapp.web.api.routing import Call, Reply, Section
 section = Section("Expressions")
 
 
-@section.call(
-    "POST", "/expressions/check", "Check an expression", body=CheckBody, answers={200: CheckResult}, refuses=(413, 415)
-)
+@section.call("POST", "/expressions/check", body=CheckBody, answers={200: CheckResult}, refuses=(413, 415))
 def check_expression(call: Call[CheckBody, None]) -> Reply:
     """Say whether a text can be read, and where it cannot."""
     found = call.services.catalog.check_expression(call.body.text, call.body.kind, call.body.variables)
@@ -34,7 +32,7 @@ def check_expression(call: Call[CheckBody, None]) -> Reply:
 
 
 @section.call(
-    "POST", "/expressions/evaluate", "Evaluate an expression", body=EvaluateBody, answers={200: EvaluateResult},
+    "POST", "/expressions/evaluate", body=EvaluateBody, answers={200: EvaluateResult},
     refuses=(413, 415),
 )  # fmt: skip
 def evaluate_expression(call: Call[EvaluateBody, None]) -> Reply:

@@ -53,7 +53,7 @@ class InstanceFilter(_Which, frozen=True, kw_only=True, rename="camel"):
 
 
 @section.call(
-    "POST", "/instances", "Start an instance", body=StartBody, answers={201: Instance, 200: Instance},
+    "POST", "/instances", body=StartBody, answers={201: Instance, 200: Instance},
     refuses=(404, 409, 413, 415),
 )  # fmt: skip
 def start_instance(call: Call[StartBody, None]) -> Reply:
@@ -78,7 +78,7 @@ def start_instance(call: Call[StartBody, None]) -> Reply:
     )
 
 
-@section.call("GET", "/instances", "List instances", query=InstanceFilter, answers={200: ListOf[InstanceListItem]})
+@section.call("GET", "/instances", query=InstanceFilter, answers={200: ListOf[InstanceListItem]})
 def list_instances(call: Call[None, InstanceFilter]) -> Reply:
     """List the instances that the caller may read."""
     page = call.services.instances.query(call.actor, _query(call.query, call.query.status))
@@ -86,24 +86,20 @@ def list_instances(call: Call[None, InstanceFilter]) -> Reply:
     return Reply(value=ListOf(items=items, total=page.total))
 
 
-@section.call("GET", "/instances/counts", "Count instances by status", query=CountFilter, answers={200: dict[str, int]})
+@section.call("GET", "/instances/counts", query=CountFilter, answers={200: dict[str, int]})
 def count_instances(call: Call[None, CountFilter]) -> Reply:
     """Count by status what the list would show under the same filters."""
     counts = call.services.instances.counts(call.actor, _query(call.query, ()))
     return Reply(value={status.value: counts.get(status.value, 0) for status in InstanceStatus})
 
 
-@section.call(
-    "GET", "/instances/<id>", "Read an instance", answers={200: Instance}, refuses=(404,), sends_revision=True
-)
+@section.call("GET", "/instances/<id>", answers={200: Instance}, refuses=(404,), sends_revision=True)
 def get_instance(call: Call[None, None], id: str) -> Reply:
     """Return the instance as it stands."""
     return _instance(call, call.services.instances.get(call.actor, id))
 
 
-@section.call(
-    "GET", "/instances/<id>/nodes", "List executed nodes", query=Window, answers={200: ListOf[NodeItem]}, refuses=(404,)
-)
+@section.call("GET", "/instances/<id>/nodes", query=Window, answers={200: ListOf[NodeItem]}, refuses=(404,))
 def list_nodes(call: Call[None, Window], id: str) -> Reply:
     """List the executions of nodes in the order they began."""
     page = call.services.instances.nodes(call.actor, id, paging(call.query))
@@ -112,9 +108,7 @@ def list_nodes(call: Call[None, Window], id: str) -> Reply:
     )
 
 
-@section.call(
-    "GET", "/instances/<id>/bookmarks", "List waiting points", answers={200: ListOf[BookmarkItem]}, refuses=(404,)
-)
+@section.call("GET", "/instances/<id>/bookmarks", answers={200: ListOf[BookmarkItem]}, refuses=(404,))
 def list_bookmarks(call: Call[None, None], id: str) -> Reply:
     """List what the instance waits for, without payloads."""
     page = call.services.instances.bookmarks(call.actor, id)
@@ -122,7 +116,7 @@ def list_bookmarks(call: Call[None, None], id: str) -> Reply:
 
 
 @section.call(
-    "GET", "/instances/<id>/history", "List the commands", query=Window, answers={200: ListOf[HistoryItem]},
+    "GET", "/instances/<id>/history", query=Window, answers={200: ListOf[HistoryItem]},
     refuses=(404,),
 )  # fmt: skip
 def list_history(call: Call[None, Window], id: str) -> Reply:
@@ -132,7 +126,7 @@ def list_history(call: Call[None, Window], id: str) -> Reply:
 
 
 @section.call(
-    "POST", "/instances/<id>/cancel", "Cancel an instance", body=ReasonBody, body_required=False,
+    "POST", "/instances/<id>/cancel", body=ReasonBody, body_required=False,
     answers={200: Instance}, refuses=(404, 409, 413, 415), sends_revision=True,
 )  # fmt: skip
 def cancel_instance(call: Call[ReasonBody, None], id: str) -> Reply:
@@ -141,7 +135,7 @@ def cancel_instance(call: Call[ReasonBody, None], id: str) -> Reply:
 
 
 @section.call(
-    "POST", "/instances/<id>/retry", "Retry a faulted instance", body=ReasonBody, body_required=False,
+    "POST", "/instances/<id>/retry", body=ReasonBody, body_required=False,
     answers={200: Instance}, refuses=(404, 409, 413, 415), sends_revision=True,
 )  # fmt: skip
 def retry_instance(call: Call[ReasonBody, None], id: str) -> Reply:

@@ -20,7 +20,7 @@ class Me(Shape, frozen=True, kw_only=True):
     permissions: list[str]
 
 
-@section.call("GET", "/me", "Read the own account", answers={200: Me})
+@section.call("GET", "/me", answers={200: Me})
 def get_me(call: Call[None, None]) -> Reply:
     """Return who calls and what that account may do."""
     actor = call.actor

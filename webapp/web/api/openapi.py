@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, get_type_hints
 
 import msgspec
@@ -15,23 +15,11 @@ from webapp.web.errors import PROBLEM_JSON
 
 _REF = "#/components/schemas/{name}"
 _ALWAYS = (400, 401, 403, 429, 503)
-_TITLES = {
-    400: "The input is not acceptable",
-    401: "No credentials, or bad ones",
-    403: "Not allowed",
-    404: "There is no such thing",
-    409: "The present state forbids it, or somebody was faster",
-    412: "Changed since it was read",
-    413: "Too large",
-    415: "The body is no JSON",
-    428: "If-Match is missing",
-    429: "Too many failures, try later",
-    503: "Not available, try again",
-}
-_DONE = {200: "Done", 201: "Created", 204: "Gone"}
+Text = Callable[[str], str]
+"""Message key to text, in the language of the document."""
 
 
-def openapi_document(endpoints: Sequence[Endpoint], version: str) -> JsonObject:
+def openapi_document(endpoints: Sequence[Endpoint], version: str, text: Text) -> JsonObject:
     """Return the description of these calls."""
     types = [ProblemDocument, *_types(endpoints)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
@@ -39,21 +27,21 @@ def openapi_document(endpoints: Sequence[Endpoint], version: str) -> JsonObject:
     paths: JsonObject = {}
     for endpoint in endpoints:
         address = "/api/v1" + re.sub(r"<([a-z_]+)>", r"{\1}", endpoint.path)
-        paths.setdefault(address, {})[endpoint.method.lower()] = _operation(endpoint, schema_of)
+        paths.setdefault(address, {})[endpoint.method.lower()] = _operation(endpoint, schema_of, text)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Waypost",
             "version": version,
-            "description": (
-                "Definitions, instances and tasks of Waypost. JSON in and out, camelCase, instants in UTC with"
-                " milliseconds, exact decimal numbers. Refusals are Problem Details (RFC 9457) with a stable `code`."
-            ),
+            "description": text("api.document"),
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
         "security": [{"token": []}, {"session": [], "csrf": []}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(endpoint.tag for endpoint in endpoints)],
+        "tags": [
+            {"name": tag, "description": text(f"api.tag.{tag}")}
+            for tag in dict.fromkeys(endpoint.tag for endpoint in endpoints)
+        ],
         "paths": paths,
         "components": {"schemas": components, "securitySchemes": _SECURITY, "headers": _HEADERS},
     }
@@ -94,18 +82,18 @@ def _query_types(endpoint: Endpoint) -> dict[str, Any]:
     return {} if endpoint.query is None else get_type_hints(endpoint.query, include_extras=True)
 
 
-def _operation(endpoint: Endpoint, schema_of: dict[str, Any]) -> JsonObject:
+def _operation(endpoint: Endpoint, schema_of: dict[str, Any], text: Text) -> JsonObject:
     operation: JsonObject = {
         "operationId": endpoint.name,
         "tags": [endpoint.tag],
-        "summary": endpoint.summary,
-        "description": endpoint.handler.__doc__ or "",
+        "summary": text(f"api.call.{endpoint.name}.title"),
+        "description": text(f"api.call.{endpoint.name}.text"),
         "parameters": [
             *_path_parameters(endpoint),
             *_query_parameters(endpoint, schema_of),
             *_header_parameters(endpoint),
         ],
-        "responses": _responses(endpoint, schema_of),
+        "responses": _responses(endpoint, schema_of, text),
     }
     body = _request_body(endpoint, schema_of)
     if body is not None:
@@ -158,10 +146,10 @@ def _request_body(endpoint: Endpoint, schema_of: dict[str, Any]) -> JsonObject |
     return {"required": endpoint.body_required, "content": {"application/json": {"schema": schema}}}
 
 
-def _responses(endpoint: Endpoint, schema_of: dict[str, Any]) -> JsonObject:
+def _responses(endpoint: Endpoint, schema_of: dict[str, Any], text: Text) -> JsonObject:
     responses: JsonObject = {}
     for status, type_ in endpoint.answers.items():
-        answer: JsonObject = {"description": _DONE[status], "headers": _answer_headers(endpoint, status)}
+        answer: JsonObject = {"description": text(f"api.status.{status}"), "headers": _answer_headers(endpoint, status)}
         if type_ is not None:
             answer["content"] = {"application/json": {"schema": schema_of[_key(type_)]}}
         responses[str(status)] = answer
@@ -170,7 +158,7 @@ def _responses(endpoint: Endpoint, schema_of: dict[str, Any]) -> JsonObject:
         if status in (429, 503):
             headers["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}
         problem = {PROBLEM_JSON: {"schema": schema_of[_key(ProblemDocument)]}}
-        responses[str(status)] = {"description": _TITLES[status], "headers": headers, "content": problem}
+        responses[str(status)] = {"description": text(f"api.status.{status}"), "headers": headers, "content": problem}
     return responses
 
 

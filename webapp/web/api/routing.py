@@ -61,12 +61,11 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """A call of the API: where it is, what it takes, what it answers."""
+    """A call of the API: where it is, what it takes, what it answers; ``api.call.<name>`` says what it is for."""
 
     method: str
     path: str
     tag: str
-    summary: str
     answers: dict[int, Any]
     refuses: tuple[int, ...] = ()
     body: type[msgspec.Struct] | None = None
@@ -95,15 +94,11 @@ class Section:
         self.tag = tag
         self.endpoints: list[Endpoint] = []
 
-    def call(
-        self, method: str, path: str, summary: str, **rest: Any
-    ) -> Callable[[Callable[..., Reply]], Callable[..., Reply]]:
+    def call(self, method: str, path: str, **rest: Any) -> Callable[[Callable[..., Reply]], Callable[..., Reply]]:
         """Declare a call: see :class:`Endpoint` for what can be said about it."""
 
         def declare(handler: Callable[..., Reply]) -> Callable[..., Reply]:
-            self.endpoints.append(
-                Endpoint(method=method, path=path, tag=self.tag, summary=summary, handler=handler, **rest)
-            )
+            self.endpoints.append(Endpoint(method=method, path=path, tag=self.tag, handler=handler, **rest))
             return handler
 
         return declare

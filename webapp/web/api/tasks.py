@@ -48,7 +48,7 @@ class TaskFilter(SortedWindow, frozen=True, kw_only=True, rename="camel"):
     due_before: datetime | None = None
 
 
-@section.call("GET", "/tasks", "List open tasks", query=TaskFilter, answers={200: ListOf[TaskListItem]})
+@section.call("GET", "/tasks", query=TaskFilter, answers={200: ListOf[TaskListItem]})
 def list_tasks(call: Call[None, TaskFilter]) -> Reply:
     """List open tasks of running instances: the caller's own, those that may be claimed, or all."""
     wanted = call.query
@@ -66,21 +66,21 @@ def list_tasks(call: Call[None, TaskFilter]) -> Reply:
     return Reply(value=ListOf(items=[task_item(item) for item in page.items], total=page.total))
 
 
-@section.call("GET", "/tasks/counts", "Count open tasks", answers={200: TaskCounts})
+@section.call("GET", "/tasks/counts", answers={200: TaskCounts})
 def count_tasks(call: Call[None, None]) -> Reply:
     """Count the caller's own tasks and those that may be claimed."""
     counts = call.services.inbox.counts(call.actor)
     return Reply(value=TaskCounts(mine=counts["mine"], claimable=counts["claimable"]))
 
 
-@section.call("GET", "/tasks/<id>", "Read a task", answers={200: Task}, refuses=(404,))
+@section.call("GET", "/tasks/<id>", answers={200: Task}, refuses=(404,))
 def get_task(call: Call[None, None], id: str) -> Reply:
     """Return a task with its form, its co-signers and what happened; an ended one says who decided what and when."""
     return Reply(value=task_shape(call.services.inbox.get(call.actor, id), call.catalog, call.lang))
 
 
 @section.call(
-    "POST", "/tasks/<id>/complete", "Decide a task", body=CompleteBody, answers={200: TaskActionResult},
+    "POST", "/tasks/<id>/complete", body=CompleteBody, answers={200: TaskActionResult},
     refuses=(404, 409, 413, 415),
 )  # fmt: skip
 def complete_task(call: Call[CompleteBody, None], id: str) -> Reply:
@@ -93,7 +93,7 @@ def complete_task(call: Call[CompleteBody, None], id: str) -> Reply:
 
 
 @section.call(
-    "POST", "/tasks/<id>/transfer", "Hand a task over", body=TransferBody, answers={200: TaskActionResult},
+    "POST", "/tasks/<id>/transfer", body=TransferBody, answers={200: TaskActionResult},
     refuses=(404, 409, 413, 415),
 )  # fmt: skip
 def transfer_task(call: Call[TransferBody, None], id: str) -> Reply:
@@ -102,7 +102,7 @@ def transfer_task(call: Call[TransferBody, None], id: str) -> Reply:
 
 
 @section.call(
-    "POST", "/tasks/<id>/add", "Add signers", body=AddBody, answers={200: TaskActionResult},
+    "POST", "/tasks/<id>/add", body=AddBody, answers={200: TaskActionResult},
     refuses=(404, 409, 413, 415),
 )  # fmt: skip
 def add_signers(call: Call[AddBody, None], id: str) -> Reply:
