@@ -147,7 +147,13 @@ def _account_page(errors: dict[str, str] | None = None) -> str:
         ),
     }
     password = {name: _password_field(name, wrong.get(name, "")) for name in ("current", "new", "again")}
-    return render_template("account/account.html", look=look, password=password)
+    return render_template("account/account.html", look=look, password=password, role_label=_role_label)
+
+
+def _role_label(role: str) -> str:
+    """Return a built-in role in the reader's words; any other is a group that stands for itself."""
+    page = page_text()
+    return page.text(f"account.role.{role}") if page.has(f"account.role.{role}") else role
 
 
 def _password_field(name: str, error: str) -> FormField:

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Literal
 
+from babel import Locale
 from babel.dates import format_date, format_datetime, format_time
 
 Text = Callable[..., str]
@@ -15,7 +16,7 @@ Text = Callable[..., str]
 
 DueState = Literal["late", "soon", ""]
 
-_LOCALES = {"en": "en_GB", "zh": "zh_Hans_CN"}
+_LOCALES = {"en": Locale.parse("en_GB"), "zh": Locale.parse("zh_Hans_CN")}
 _DAY_PATTERNS = {"en": "EEE d MMM", "zh": "M月d日 EEE"}
 _DAY_YEAR_PATTERNS = {"en": "d MMM y", "zh": "y年M月d日"}
 _HUES = 6

@@ -21,6 +21,8 @@ LANGUAGE_COOKIE = "language"
 THEME_COOKIE = "theme"
 THEMES = ("light", "dark")
 
+_KNOWN: dict[str, Language] = {known: known for known in LANGUAGES}
+
 _JSON_IN_HTML = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
@@ -48,7 +50,7 @@ def _gap(left: str, right: str) -> str:
 
 
 def _known(value: object) -> Language | None:
-    return next((known for known in LANGUAGES if known == value), None)
+    return _KNOWN.get(value) if isinstance(value, str) else None
 
 
 def language() -> Language:
