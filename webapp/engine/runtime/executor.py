@@ -61,9 +61,7 @@ class Executor:
 
     def _is_void(self, item: Item) -> bool:
         """Whether an earlier item of this wave took away what this one was to consume."""
-        if type(item) is Fresh:
-            return False
-        bookmark = item.bookmark  # type: ignore[union-attr]  # only the other two have one, and they have it
+        bookmark = item.bookmark
         return bookmark is not None and bookmark.id not in self._wave.waits.open
 
     def _step(self, item: Item) -> None:

@@ -8,9 +8,10 @@ from webapp.engine.numbers import JsonObject
 
 
 class Fresh:
-    """A token that has reached a node."""
+    """A token that has reached a node; it consumes no bookmark."""
 
     __slots__ = ("caused_by", "node", "via")
+    bookmark: Bookmark | None = None
 
     def __init__(self, node: CompiledNode, caused_by: list[str], via: list[str]) -> None:
         self.node = node
