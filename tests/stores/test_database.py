@@ -2,7 +2,6 @@
 
 import sqlite3
 import threading
-import time
 
 import pytest
 from sqlalchemy import select, text
@@ -10,7 +9,9 @@ from sqlalchemy.exc import OperationalError
 
 from tests.stores.records import start
 from tests.support.clock import FakeClock
+from tests.support.postgresql import break_connection
 from tests.support.stores import on_databases, on_postgresql
+from webapp.accounts.model import Token
 from webapp.engine.ports.stores import StoreFailure
 from webapp.stores.sql import SqlLeases, SqlStores, create_database, create_lease_database, engine_options, normal_url
 from webapp.stores.sql import database as database_module
@@ -128,8 +129,7 @@ def test_a_lost_connection_is_a_passing_failure_and_the_next_one_works(stores):
     database = Database(stores.engine)
     with pytest.raises(StoreFailure) as caught, database.writing() as transaction:
         pid = transaction.connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
-        with stores.engine.connect() as killer:
-            killer.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
+        break_connection(pid)
         transaction.read(text("SELECT 1"))
     assert caught.value.transient
     with stores.stores.reading(None) as work:
@@ -142,11 +142,7 @@ def test_a_connection_that_died_while_it_rested_is_replaced(stores, monkeypatch)
     start(stores.stores)
     with stores.engine.connect() as resting:
         pid = resting.exec_driver_sql("SELECT pg_backend_pid()").scalar()
-    with stores.engine.connect() as first, stores.engine.connect() as second:
-        killer = second if first.exec_driver_sql("SELECT pg_backend_pid()").scalar() == pid else first
-        killer.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
-        killer.commit()
-    time.sleep(0.05)
+    break_connection(pid)
     for _ in range(3):
         with stores.stores.reading(None) as work:
             assert work.instances.find(None, "i1") is not None
@@ -243,3 +239,11 @@ def test_leases_on_a_server_do_not_wait_for_its_disk(migrated_postgresql):
     engine.dispose()
     with SqlLeases(migrated_postgresql, FakeClock()).attempt("i1"):
         pass
+
+
+@on_databases
+def test_a_broken_rule_of_the_database_that_is_no_duplicate_is_a_failure(stores):
+    orphan = Token(id="t", account_id="none", name="t", prefix="p", token_hash="h", created_at=FakeClock().now())
+    with pytest.raises(StoreFailure) as caught:
+        stores.accounts.insert_token(orphan)
+    assert not caught.value.transient

@@ -5,12 +5,14 @@ import threading
 import pytest
 
 from tests.stores.records import T0, audit, bookmark, follow_up, instance, node, record, save, start, timer
+from tests.support.postgresql import break_connection
 from tests.support.stores import on_postgresql
-from webapp.engine.errors import READ_ONLY, WorkflowError
+from webapp.engine.errors import READ_ONLY, UNAVAILABLE_CAPACITY, WorkflowError
 from webapp.engine.instances.journal import EndReason, TaskCopy, TaskEnd
 from webapp.engine.instances.model import InstanceStatus, NodeStatus
 from webapp.engine.ports.queries import InstanceQuery, TaskQuery
 from webapp.engine.ports.stores import DuplicateRecord, RevisionConflict, StoreFailure, WriteSet
+from webapp.stores.memory import MemoryStores, unit_of_work
 
 
 def everything(**values):
@@ -203,8 +205,7 @@ def test_a_connection_lost_in_the_middle_of_a_write_changes_nothing(stores):
     before = state(stores)
     with pytest.raises(StoreFailure) as caught, stores.stores.writing(None) as work:
         pid = work._transaction.connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
-        with stores.engine.connect() as killer:
-            killer.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
+        break_connection(pid)
         work.apply(
             WriteSet(
                 partition=None,
@@ -344,3 +345,31 @@ def test_an_instance_of_another_partition_is_not_overwritten(stores):
     with stores.stores.reading("t1") as work:
         assert work.instances.find("t1", "i1").title == "Theirs"
         assert work.instances.find("t2", "i1") is None
+
+
+def test_a_full_memory_store_refuses_new_instances_only():
+    stores = MemoryStores(capacity=1)
+    start(stores)
+    with pytest.raises(WorkflowError) as caught:
+        start(stores, "i2")
+    assert caught.value.code == UNAVAILABLE_CAPACITY
+    save(stores, instance=instance(revision=2, command_id="c2"), expected_revision=1)
+
+
+def test_a_writer_in_memory_that_does_not_end_is_a_passing_failure(monkeypatch):
+    monkeypatch.setattr(unit_of_work, "_WRITER_TIMEOUT_SECONDS", 0.05)
+    stores = MemoryStores()
+    caught = []
+
+    def write():
+        try:
+            with stores.writing(None):
+                pass
+        except StoreFailure as failure:
+            caught.append(failure.transient)
+
+    with stores.writing(None):
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join(5)
+    assert caught == [True]

@@ -23,6 +23,12 @@ def _connect(url: URL) -> psycopg.Connection[tuple[object, ...]]:
     return psycopg.connect(url.render_as_string(hide_password=False), autocommit=True, connect_timeout=3)
 
 
+def break_connection(pid: int) -> None:
+    """End a server process, as a restart of the server would."""
+    with _connect(server_url()) as server:
+        server.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+
+
 def require_server() -> None:
     """Skip the test with one loud line when there is no server; fail when CI=true."""
     url = server_url()

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from webapp.engine.instances.journal import FollowUp
 from webapp.engine.ports.stores import Partition
-from webapp.stores import rows
+from webapp.stores import journal_rows
 from webapp.stores.memory.bookmarks import is_free, release_claims
 from webapp.stores.memory.tables import Transaction
 
@@ -24,7 +24,7 @@ class MemoryFollowUps:
         found.sort(key=lambda row: (row["due_at"], row["id"]))
         for row in found[:limit]:
             self._transaction.update("follow_ups", row, claim_token=token, claimed_until=until)
-        return [rows.follow_up(row) for row in found[:limit]]
+        return [journal_rows.follow_up(row) for row in found[:limit]]
 
     def claim(
         self, partition: Partition, follow_up_id: str, now: datetime, token: str, until: datetime
@@ -34,7 +34,7 @@ class MemoryFollowUps:
         if row is None or not is_free(row, now):
             return None
         self._transaction.update("follow_ups", row, claim_token=token, claimed_until=until)
-        return rows.follow_up(row)
+        return journal_rows.follow_up(row)
 
     def delete(self, partition: Partition, follow_up_id: str) -> None:
         """Delete a follow-up."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from webapp.engine.instances.journal import EndReason, TaskRecord
 from webapp.engine.ports.queries import DoneTaskSummary, Page, Paging
 from webapp.engine.ports.stores import Partition
-from webapp.stores import rows
+from webapp.stores import journal_rows
 from webapp.stores.keywords import fold_keyword
 from webapp.stores.memory.lists import ordered, page
 from webapp.stores.memory.tables import Transaction
@@ -25,13 +25,13 @@ class MemoryTaskRecords:
         found = self._transaction.rows(
             "task_records", lambda row: row["tenant_id"] == partition and row["task_id"] == task_id
         )
-        return rows.task_record(max(found, key=lambda row: row["round"])) if found else None
+        return journal_rows.task_record(max(found, key=lambda row: row["round"])) if found else None
 
     def by_instance(self, partition: Partition, instance_id: str) -> Sequence[TaskRecord]:
         """Return all rounds of all tasks of the instance, oldest first."""
         found = self._transaction.of_instance("task_records", partition, instance_id)
         found.sort(key=lambda row: (row["created_at"], row["sequence"], row["round"], row["task_id"]))
-        return [rows.task_record(row) for row in found]
+        return [journal_rows.task_record(row) for row in found]
 
     def done_by(
         self, partition: Partition, account_id: str, keyword: str | None, paging: Paging
@@ -47,4 +47,4 @@ class MemoryTaskRecords:
                 and (folded is None or folded in row["search_title"] or folded in row["search_instance_text"])
             ),
         )
-        return page(ordered(found, DONE_ORDER), paging, rows.done_task_summary)
+        return page(ordered(found, DONE_ORDER), paging, journal_rows.done_task_summary)

@@ -12,7 +12,7 @@ from webapp.engine.instances.bookmarks import BookmarkKind
 from webapp.engine.instances.model import WorkflowInstance
 from webapp.engine.numbers import decode
 from webapp.engine.ports.stores import DuplicateRecord, Partition, RevisionConflict, StoreFailure, WriteSet
-from webapp.stores import rows, write_sets
+from webapp.stores import journal_rows, rows, write_sets
 from webapp.stores.memory.accounts import MemoryAccounts
 from webapp.stores.memory.audit import MemoryAudit
 from webapp.stores.memory.bookmarks import MemoryBookmarks
@@ -80,7 +80,7 @@ class MemoryUnitOfWork:
         self._write_bookmarks(write_set)
         self._write_tasks(write_set)
         for follow_up in write_set.new_follow_ups:
-            self._transaction.put("follow_ups", rows.follow_up_row(follow_up))
+            self._transaction.put("follow_ups", journal_rows.follow_up_row(follow_up))
         for follow_up_id in write_set.deleted_follow_up_ids:
             self.follow_ups.delete(write_set.partition, follow_up_id)
         self.audit.append(write_set.partition, write_set.audit)
@@ -127,13 +127,13 @@ class MemoryUnitOfWork:
 
     def _write_tasks(self, write_set: WriteSet) -> None:
         for record in write_set.task_records:
-            self._transaction.put("task_records", rows.task_record_row(record))
+            self._transaction.put("task_records", journal_rows.task_record_row(record))
         for end in write_set.task_ends:
             row = self._transaction.get("task_records", (end.task_id, end.round), write_set.partition)
             if row is not None and row["ended_at"] is None:
-                self._transaction.update("task_records", row, **rows.task_end_values(end))
+                self._transaction.update("task_records", row, **journal_rows.task_end_values(end))
         for copy in write_set.task_copies:
-            row = rows.task_copy_row(write_set.partition, copy)
+            row = journal_rows.task_copy_row(write_set.partition, copy)
             if self._transaction.get("task_copies", (copy.task_id, copy.user_id), write_set.partition) is None:
                 self._transaction.put("task_copies", row)
 

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, func, insert, select
 from webapp.engine.instances.journal import AuditEntry
 from webapp.engine.ports.queries import Page, Paging
 from webapp.engine.ports.stores import WHOLE, Partition
-from webapp.stores import rows
+from webapp.stores import journal_rows, rows
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.queries import by_key, window
 from webapp.stores.sql.tables import SETS, TableSet
@@ -48,7 +48,7 @@ class SqlAudit:
         """Append entries. :raises DuplicateRecord: an id is taken, nothing is ever replaced."""
         rows.check_partition(partition, entries)
         if entries:
-            values = [rows.of_table(partition, rows.audit_row(entry)) for entry in entries]
+            values = [rows.of_table(partition, journal_rows.audit_row(entry)) for entry in entries]
             self._transaction.write(_of(partition).append, values)
 
     def by_instance(self, partition: Partition, instance_id: str, paging: Paging = WHOLE) -> Page[AuditEntry]:
@@ -56,13 +56,13 @@ class SqlAudit:
         parameters = scope(partition, p_instance_id=instance_id)
         found = self._transaction.read(_of(partition).by_instance, {**parameters, **window(paging)}).mappings().all()
         total = self._transaction.read(_of(partition).count, parameters).scalar_one()
-        return Page([rows.audit_entry(row) for row in found], total)
+        return Page([journal_rows.audit_entry(row) for row in found], total)
 
     def by_definition(self, partition: Partition, definition_id: str) -> Sequence[AuditEntry]:
         """Return the entries of the definition itself, not those of its instances, oldest first."""
         parameters = scope(partition, p_definition_id=definition_id)
         found = self._transaction.read(_of(partition).by_definition, parameters).mappings()
-        return [rows.audit_entry(row) for row in found]
+        return [journal_rows.audit_entry(row) for row in found]
 
 
 def _of(partition: Partition) -> Statements:

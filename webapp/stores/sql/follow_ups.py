@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, delete, select, update
 
 from webapp.engine.instances.journal import FollowUp
 from webapp.engine.ports.stores import Partition
-from webapp.stores import rows
+from webapp.stores import journal_rows
 from webapp.stores.sql.claims import claim, free_claims, is_free
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import Instant, upsert
@@ -84,7 +84,7 @@ class SqlFollowUps:
         ]
         found.sort(key=lambda item: (item[1]["due_at"], item[1]["id"]))
         claim(self._transaction, found[:limit], token, until)
-        return [rows.follow_up(row) for _, row in found[:limit]]
+        return [journal_rows.follow_up(row) for _, row in found[:limit]]
 
     def claim(
         self, partition: Partition, follow_up_id: str, now: datetime, token: str, until: datetime
@@ -96,7 +96,7 @@ class SqlFollowUps:
             return None
         tables = TENANT_SET if partition is not None else PLATFORM_SET
         claim(self._transaction, [(tables.follow_ups, row)], token, until)
-        return rows.follow_up(row)
+        return journal_rows.follow_up(row)
 
     def delete(self, partition: Partition, follow_up_id: str) -> None:
         """Delete a follow-up."""

@@ -11,7 +11,7 @@ from sqlalchemy import Select, Text, bindparam, func, or_, select, update
 from webapp.engine.instances.journal import EndReason, TaskRecord
 from webapp.engine.ports.queries import DoneTaskSummary, Page, Paging
 from webapp.engine.ports.stores import Partition
-from webapp.stores import rows
+from webapp.stores import journal_rows
 from webapp.stores.keywords import fold_keyword
 from webapp.stores.ordering import DONE_ORDER
 from webapp.stores.sql.database import Transaction, scope
@@ -63,13 +63,13 @@ class SqlTaskRecords:
         """Return the last round of the task, or None."""
         parameters = scope(partition, p_task_id=task_id)
         row = self._transaction.read(self._of(partition).latest, parameters).mappings().first()
-        return None if row is None else rows.task_record(row)
+        return None if row is None else journal_rows.task_record(row)
 
     def by_instance(self, partition: Partition, instance_id: str) -> Sequence[TaskRecord]:
         """Return all rounds of all tasks of the instance, oldest first."""
         parameters = scope(partition, p_instance_id=instance_id)
         found = self._transaction.read(self._of(partition).by_instance, parameters).mappings()
-        return [rows.task_record(row) for row in found]
+        return [journal_rows.task_record(row) for row in found]
 
     def done_by(
         self, partition: Partition, account_id: str, keyword: str | None, paging: Paging
@@ -82,7 +82,7 @@ class SqlTaskRecords:
             parameters["p_keyword"] = folded
         found = self._transaction.read(page, {**parameters, **window(paging)}).mappings().all()
         total = self._transaction.read(count, parameters).scalar_one()
-        return Page([rows.done_task_summary(row) for row in found], total)
+        return Page([journal_rows.done_task_summary(row) for row in found], total)
 
 
 @lru_cache(maxsize=8)

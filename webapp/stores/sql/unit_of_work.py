@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from webapp.engine.instances.model import WorkflowInstance
 from webapp.engine.numbers import decode
 from webapp.engine.ports.stores import DuplicateRecord, Partition, RevisionConflict, WriteSet
-from webapp.stores import rows, write_sets
+from webapp.stores import journal_rows, rows, write_sets
 from webapp.stores.rows import Row, of_table
 from webapp.stores.sql import bookmarks, follow_ups, instances, task_records
 from webapp.stores.sql.accounts import SqlAccounts
@@ -143,7 +143,7 @@ class SqlUnitOfWork:
         statement = task_records.statements(self._transaction.dialect, partition is not None)
         if write_set.task_records:
             unique = {(record.task_id, record.round): record for record in write_set.task_records}
-            records = [of_table(partition, rows.task_record_row(record)) for record in unique.values()]
+            records = [of_table(partition, journal_rows.task_record_row(record)) for record in unique.values()]
             self._transaction.write(statement.save, records)
         if write_set.task_ends:
             ends = [
@@ -151,13 +151,15 @@ class SqlUnitOfWork:
                     partition,
                     p_task_id=end.task_id,
                     p_round=end.round,
-                    **{f"p_{name}": value for name, value in rows.task_end_values(end).items()},
+                    **{f"p_{name}": value for name, value in journal_rows.task_end_values(end).items()},
                 )
                 for end in write_set.task_ends
             ]
             self._transaction.write(statement.end, ends)
         if write_set.task_copies:
-            copies = [of_table(partition, rows.task_copy_row(partition, copy)) for copy in write_set.task_copies]
+            copies = [
+                of_table(partition, journal_rows.task_copy_row(partition, copy)) for copy in write_set.task_copies
+            ]
             self._transaction.write(statement.copy, copies)
 
     def _write_follow_ups(self, write_set: WriteSet) -> None:
@@ -165,7 +167,7 @@ class SqlUnitOfWork:
         statement = follow_ups.statements(self._transaction.dialect, partition is not None)
         if write_set.new_follow_ups:
             unique = write_sets.last_wins(write_set.new_follow_ups)
-            values = [of_table(partition, rows.follow_up_row(follow_up)) for follow_up in unique]
+            values = [of_table(partition, journal_rows.follow_up_row(follow_up)) for follow_up in unique]
             self._transaction.write(statement.save, values)
         if write_set.deleted_follow_up_ids:
             keys = [scope(partition, p_id=follow_up_id) for follow_up_id in write_set.deleted_follow_up_ids]
