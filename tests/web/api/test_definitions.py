@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from tests.support.web import Caller, Site
@@ -242,11 +244,18 @@ def test_a_portable_document_goes_out_and_comes_in_again(designer: Caller) -> No
 def test_two_versions_are_compared(designer: Caller) -> None:
     first = publish(designer, APPROVAL)
     second = designer.post(f"/definitions/{first['id']}/versions").expect(201)
-    changed = {**APPROVAL, "nodes": [*APPROVAL["nodes"], {"id": "more", "activityType": "Log"}]}
+    changed = {
+        **APPROVAL,
+        "timeout": Decimal("1.50"),
+        "nodes": [*APPROVAL["nodes"], {"id": "more", "activityType": "Log"}],
+    }
     designer.put(f"/definitions/{second['id']}", changed, If_Match=f'"{second["revision"]}"').expect(200)
     diff = designer.get(f"/definitions/{first['id']}/diff/{second['id']}").expect(200)
     assert [node["id"] for node in diff["nodes"]["added"]] == ["more"]
     assert diff["nodes"]["removed"] == []
+    assert diff["settings"] == [{"path": "timeout", "before": None, "after": Decimal("1.50")}]
+    back = designer.get(f"/definitions/{second['id']}/diff/{first['id']}").expect(200)
+    assert [node["id"] for node in back["nodes"]["removed"]] == ["more"]
 
 
 def test_shape_problems_of_a_document_are_all_named(designer: Caller) -> None:

@@ -17,6 +17,7 @@ from webapp.web.api.definition_shapes import (
     definition_shape,
     summary_shape,
 )
+from webapp.web.api.diff_shapes import Diff, diff_shape
 from webapp.web.api.query import Keyword, SortedWindow, paging
 from webapp.web.api.routing import Call, Reply, Section
 from webapp.web.api.shapes import ListOf, problem_shape
@@ -147,10 +148,10 @@ def create_version(call: Call[None, None], id: str) -> Reply:
     return _created(call.services.catalog.new_version(call.actor, id=id))
 
 
-@section.call("GET", "/definitions/<id>/diff/<other_id>", answers={200: dict[str, Any]}, refuses=(404,))
+@section.call("GET", "/definitions/<id>/diff/<other_id>", answers={200: Diff}, refuses=(404,))
 def diff_definitions(call: Call[None, None], id: str, other_id: str) -> Reply:
     """Say what was added, removed and changed from the first to the other."""
-    return Reply(value=call.services.catalog.diff(call.actor, id, other_id))
+    return Reply(value=diff_shape(call.services.catalog.diff(call.actor, id, other_id)))
 
 
 @section.call("GET", "/definitions/<id>/export", answers={200: dict[str, Any]}, refuses=(404,))
