@@ -39,8 +39,8 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each contender")
-    parser.add_argument("--seconds", type=float, default=1.5, help="length of a turn for each workload")
+    parser.add_argument("--rounds", type=int, default=9, help="turns of each contender")
+    parser.add_argument("--seconds", type=float, default=0.7, help="length of a turn for each workload")
     parser.add_argument("--folder", help="where the SQLite files lie (default: the temporary folder)")
     parser.add_argument("--no-postgresql", dest="postgresql", action="store_false", help="SQLite only")
     return parser.parse_args()
