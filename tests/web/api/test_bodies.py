@@ -6,9 +6,11 @@ import io
 
 import pytest
 
-from tests.support.web import Answer, Caller, Site
+from tests.support.web import CATALOG, Answer, Caller, Site
 from tests.web.api.flows import GREETING, publish
+from webapp.web.api import ENDPOINTS, document
 from webapp.web.api.body import MAX_BODY_BYTES
+from webapp.web.api.routing import Endpoint
 
 BROKEN = [
     (b'{"name": ', "", "workflow.json.syntax"),
@@ -131,3 +133,13 @@ def test_an_item_of_a_list_is_named_by_its_index(manager: Caller) -> None:
 def test_a_call_without_a_body_refuses_one_that_says_something(designer: Caller) -> None:
     designer.post("/definitions/any/versions", {"name": "x"}).refused(400, "WORKFLOW_VALIDATION_002")
     designer.post("/definitions/any/versions", {}).refused(404, "WORKFLOW_NOTFOUND_001")
+    text = designer.send("POST", "/definitions/any/versions", data=b"x", headers={"Content-Type": "text/plain"})
+    text.refused(415, "REQUEST_MEDIATYPE_001")
+    assert designer.send("GET", "/me", data=b"x", headers={"Content-Type": "text/plain"}).status == 200
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
+def test_what_bodies_can_be_refused_for_is_documented(endpoint: Endpoint) -> None:
+    path = "/api/v1" + endpoint.path.replace("<", "{").replace(">", "}")
+    answers = document(CATALOG, "en")["paths"][path][endpoint.method.lower()]["responses"]
+    assert {"413", "415"} <= answers.keys() or endpoint.method == "GET"

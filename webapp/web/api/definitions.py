@@ -40,7 +40,7 @@ class DefinitionFilter(SortedWindow, frozen=True, kw_only=True, rename="camel"):
 
 @section.call(
     "POST", "/definitions", document=True, body=DefinitionDocument, answers={201: Definition},
-    refuses=(409, 413, 415), sends_revision=True,
+    refuses=(409,), sends_revision=True,
 )  # fmt: skip
 def create_definition(call: Call[JsonObject, None]) -> Reply:
     """Create a draft; nothing but its shape is checked."""
@@ -67,7 +67,7 @@ def list_definitions(call: Call[None, DefinitionFilter]) -> Reply:
 
 @section.call(
     "POST", "/definitions/import", document=True, answers={201: Definition},
-    refuses=(409, 413, 415), sends_revision=True,
+    refuses=(409,), sends_revision=True,
 )  # fmt: skip
 def import_definition(call: Call[JsonObject, None]) -> Reply:
     """Create the next version of the document's name."""
@@ -82,7 +82,7 @@ def get_definition(call: Call[None, None], id: str) -> Reply:
 
 @section.call(
     "PUT", "/definitions/<id>", document=True, body=DefinitionDocument,
-    answers={200: Definition}, refuses=(404, 409, 412, 413, 415, 428), if_match="required", sends_revision=True,
+    answers={200: Definition}, refuses=(404, 409, 412, 428), if_match="required", sends_revision=True,
 )  # fmt: skip
 def replace_definition(call: Call[JsonObject, None], id: str) -> Reply:
     """Replace the content of a draft whose revision is the one that was read."""
@@ -98,7 +98,7 @@ def delete_definition(call: Call[None, None], id: str) -> Reply:
 
 @section.call(
     "POST", "/definitions/<id>/validate", document=True,
-    body=DefinitionDocument, body_required=False, answers={200: ValidationReport}, refuses=(404, 413, 415),
+    body=DefinitionDocument, body_required=False, answers={200: ValidationReport}, refuses=(404,),
 )  # fmt: skip
 def validate_definition(call: Call[JsonObject | None, None], id: str) -> Reply:
     """Validate the document in the body, or without one what is stored; nothing is changed."""
@@ -111,7 +111,7 @@ def validate_definition(call: Call[JsonObject | None, None], id: str) -> Reply:
 
 @section.call(
     "POST", "/definitions/<id>/publish", body=PublishBody, body_required=False,
-    answers={200: Definition}, refuses=(404, 409, 412, 413, 415), if_match="optional", sends_revision=True,
+    answers={200: Definition}, refuses=(404, 409, 412), if_match="optional", sends_revision=True,
 )  # fmt: skip
 def publish_definition(call: Call[PublishBody, None], id: str) -> Reply:
     """Publish a draft; everything that is wrong with it comes back at once."""

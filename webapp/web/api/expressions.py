@@ -14,7 +14,12 @@ from webapp.web.api.routing import Call, Reply, Section
 section = Section("Expressions")
 
 
-@section.call("POST", "/expressions/check", body=CheckBody, answers={200: CheckResult}, refuses=(413, 415))
+@section.call(
+    "POST",
+    "/expressions/check",
+    body=CheckBody,
+    answers={200: CheckResult},
+)
 def check_expression(call: Call[CheckBody, None]) -> Reply:
     """Say whether a text can be read, and where it cannot."""
     found = call.services.catalog.check_expression(call.body.text, call.body.kind, call.body.variables)
@@ -33,8 +38,7 @@ def check_expression(call: Call[CheckBody, None]) -> Reply:
 
 @section.call(
     "POST", "/expressions/evaluate", body=EvaluateBody, answers={200: EvaluateResult},
-    refuses=(413, 415),
-)  # fmt: skip
+    )  # fmt: skip
 def evaluate_expression(call: Call[EvaluateBody, None]) -> Reply:
     """Return what a text comes to over the given variables; nothing is stored."""
     value = call.services.catalog.evaluate_expression(call.body.text, call.body.kind, call.body.variables)

@@ -54,7 +54,7 @@ class InstanceFilter(_Which, frozen=True, kw_only=True, rename="camel"):
 
 @section.call(
     "POST", "/instances", body=StartBody, answers={201: Instance, 200: Instance},
-    refuses=(404, 409, 413, 415),
+    refuses=(404, 409),
 )  # fmt: skip
 def start_instance(call: Call[StartBody, None]) -> Reply:
     """Start an instance and run it until it waits: 201; 200 when an unfinished one was reused."""
@@ -127,7 +127,7 @@ def list_history(call: Call[None, Window], id: str) -> Reply:
 
 @section.call(
     "POST", "/instances/<id>/cancel", body=ReasonBody, body_required=False,
-    answers={200: Instance}, refuses=(404, 409, 413, 415), sends_revision=True,
+    answers={200: Instance}, refuses=(404, 409), sends_revision=True,
 )  # fmt: skip
 def cancel_instance(call: Call[ReasonBody, None], id: str) -> Reply:
     """Cancel what runs; what has ended otherwise stays as it is."""
@@ -136,7 +136,7 @@ def cancel_instance(call: Call[ReasonBody, None], id: str) -> Reply:
 
 @section.call(
     "POST", "/instances/<id>/retry", body=ReasonBody, body_required=False,
-    answers={200: Instance}, refuses=(404, 409, 413, 415), sends_revision=True,
+    answers={200: Instance}, refuses=(404, 409), sends_revision=True,
 )  # fmt: skip
 def retry_instance(call: Call[ReasonBody, None], id: str) -> Reply:
     """Run the node that failed again, and go on from there."""

@@ -15,6 +15,7 @@ from webapp.web.errors import PROBLEM_JSON
 
 _REF = "#/components/schemas/{name}"
 _ALWAYS = (400, 401, 403, 429, 503)
+_OF_BODIES = (413, 415)
 Text = Callable[[str], str]
 """Message key to text, in the language of the document."""
 
@@ -153,7 +154,8 @@ def _responses(endpoint: Endpoint, schema_of: dict[str, Any], text: Text) -> Jso
         if type_ is not None:
             answer["content"] = {"application/json": {"schema": schema_of[_key(type_)]}}
         responses[str(status)] = answer
-    for status in sorted({*_ALWAYS, *endpoint.refuses}):
+    of_bodies = () if endpoint.method == "GET" else _OF_BODIES
+    for status in sorted({*_ALWAYS, *of_bodies, *endpoint.refuses}):
         headers = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
         if status in (429, 503):
             headers["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}

@@ -148,8 +148,9 @@ def _read_query(endpoint: Endpoint) -> Any:
 
 
 def _read_body(endpoint: Endpoint) -> Any:
-    takes_body = endpoint.body is not None or endpoint.document
-    if not takes_body:
+    if endpoint.method == "GET":
+        return None
+    if endpoint.body is None and not endpoint.document:
         if has_body() and read_object():
             raise InputInvalid("api.body.none", path="")
         return None

@@ -81,7 +81,7 @@ def get_task(call: Call[None, None], id: str) -> Reply:
 
 @section.call(
     "POST", "/tasks/<id>/complete", body=CompleteBody, answers={200: TaskActionResult},
-    refuses=(404, 409, 413, 415),
+    refuses=(404, 409),
 )  # fmt: skip
 def complete_task(call: Call[CompleteBody, None], id: str) -> Reply:
     """Decide; of several at once exactly one wins, and the others learn who, what and when."""
@@ -94,7 +94,7 @@ def complete_task(call: Call[CompleteBody, None], id: str) -> Reply:
 
 @section.call(
     "POST", "/tasks/<id>/transfer", body=TransferBody, answers={200: TaskActionResult},
-    refuses=(404, 409, 413, 415),
+    refuses=(404, 409),
 )  # fmt: skip
 def transfer_task(call: Call[TransferBody, None], id: str) -> Reply:
     """Hand the task to somebody else, at the same place in the order."""
@@ -103,7 +103,7 @@ def transfer_task(call: Call[TransferBody, None], id: str) -> Reply:
 
 @section.call(
     "POST", "/tasks/<id>/add", body=AddBody, answers={200: TaskActionResult},
-    refuses=(404, 409, 413, 415),
+    refuses=(404, 409),
 )  # fmt: skip
 def add_signers(call: Call[AddBody, None], id: str) -> Reply:
     """Let more people decide on the same step."""
