@@ -111,11 +111,23 @@ def test_a_list_is_rows_and_total_and_reads_no_document(stores, statements):
     query = TaskQuery(mine=("ann",), keyword="leave", paging=Paging(limit=2))
     with statements() as seen, stores.stores.reading(None) as work:
         work.bookmarks.list_tasks(None, query)
-        work.instances.list(None, InstanceQuery(keyword="leave"))
+        work.instances.list(None, InstanceQuery(keyword="leave", paging=Paging(limit=1)))
     assert len(seen) == 4
     assert not any("document" in statement for statement in seen)
     with statements() as seen, stores.stores.reading(None) as work:
         work.instances.counts(None, InstanceQuery())
+    assert len(seen) == 1
+
+
+def test_a_page_that_is_not_full_tells_the_total_itself(stores, statements):
+    start(stores.stores, new_bookmarks=[bookmark(f"k{number}") for number in range(5)])
+    for offset, limit, total, cost in ((0, 6, 5, 1), (3, 3, 5, 1), (0, 5, 5, 2), (5, 5, 5, 2), (9, 5, 5, 2)):
+        query = TaskQuery(paging=Paging(offset=offset, limit=limit))
+        with statements() as seen, stores.stores.reading(None) as work:
+            assert work.bookmarks.list_tasks(None, query).total == total
+        assert len(seen) == cost
+    with statements() as seen, stores.stores.reading(None) as work:
+        assert work.bookmarks.list_tasks(None, TaskQuery(mine=("nobody",))).total == 0
     assert len(seen) == 1
 
 

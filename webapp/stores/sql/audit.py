@@ -11,7 +11,7 @@ from webapp.engine.ports.queries import Page, Paging
 from webapp.engine.ports.stores import WHOLE, Partition
 from webapp.stores import journal_rows, rows
 from webapp.stores.sql.database import Transaction, scope
-from webapp.stores.sql.queries import by_key, window
+from webapp.stores.sql.queries import by_key, total_of, window
 from webapp.stores.sql.tables import SETS, TableSet
 
 _SEAL = ("seal_number", "hash")
@@ -55,7 +55,7 @@ class SqlAudit:
         """Return the instance's entries, oldest first."""
         parameters = scope(partition, p_instance_id=instance_id)
         found = self._transaction.read(_of(partition).by_instance, {**parameters, **window(paging)}).mappings().all()
-        total = self._transaction.read(_of(partition).count, parameters).scalar_one()
+        total = total_of(self._transaction, paging, len(found), _of(partition).count, parameters)
         return Page([journal_rows.audit_entry(row) for row in found], total)
 
     def by_definition(self, partition: Partition, definition_id: str) -> Sequence[AuditEntry]:

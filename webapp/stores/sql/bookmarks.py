@@ -33,7 +33,7 @@ from webapp.stores.ordering import Order, task_order
 from webapp.stores.sql.claims import claim, free_claims, is_free
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import Instant, contains, upsert
-from webapp.stores.sql.queries import by_key, columns, of_tenant, order_by, window
+from webapp.stores.sql.queries import by_key, columns, of_tenant, order_by, total_of, window
 from webapp.stores.sql.tables import PLATFORM_SET, SETS, TENANT_SET, TableSet
 
 _TASK_SUMMARY = (
@@ -182,7 +182,7 @@ class SqlBookmarks:
         page, count = _list_statements(partition is not None, frozenset(filters), task_order(query.paging.sorts))
         parameters = scope(partition, **filters)
         found = self._transaction.read(page, {**parameters, **window(query.paging)}).mappings().all()
-        total = self._transaction.read(count, parameters).scalar_one()
+        total = total_of(self._transaction, query.paging, len(found), count, parameters)
         return Page([rows.task_summary(row) for row in found], total)
 
     def count_tasks(self, partition: Partition, query: TaskQuery) -> int:

@@ -31,7 +31,7 @@ from webapp.stores.keywords import SEPARATOR, fold_keyword
 from webapp.stores.ordering import Order, definition_order
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import Instant, contains
-from webapp.stores.sql.queries import by_key, of_tenant, order_by, window
+from webapp.stores.sql.queries import by_key, of_tenant, order_by, total_of, window
 from webapp.stores.sql.tables import PLATFORM_SET, SETS, TENANT_SET, TableSet
 
 _SUMMARY = (
@@ -141,7 +141,7 @@ class SqlDefinitions:
         page, count = _list_statements(*shape, definition_order(query.paging.sorts))
         parameters = scope(partition, **filters)
         found = self._transaction.read(page, {**parameters, **window(query.paging)}).mappings().all()
-        total = self._transaction.read(count, parameters).scalar_one()
+        total = total_of(self._transaction, query.paging, len(found), count, parameters)
         items = [
             rows.definition_summary(
                 dict(row), running_instances=row["running_instances"], draft_version=row["draft_version"]

@@ -34,7 +34,7 @@ from webapp.stores.ordering import Order, instance_order
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import Instant, contains, upsert
 from webapp.stores.sql.purge import purge
-from webapp.stores.sql.queries import by_key, of_tenant, order_by, window
+from webapp.stores.sql.queries import by_key, of_tenant, order_by, total_of, window
 from webapp.stores.sql.tables import PLATFORM_SET, TENANT_SET, TableSet
 
 _ACTIVE = ("Running", "Suspended")
@@ -181,7 +181,7 @@ class SqlInstances:
         )
         parameters = scope(partition, **filters)
         found = self._transaction.read(page, {**parameters, **window(query.paging)}).mappings().all()
-        total = self._transaction.read(count, parameters).scalar_one()
+        total = total_of(self._transaction, query.paging, len(found), count, parameters)
         return Page([rows.instance_summary(row) for row in found], total)
 
     def counts(self, partition: Partition, query: InstanceQuery) -> dict[str, int]:
@@ -204,7 +204,7 @@ class SqlInstances:
         """Return node instances in the order they started."""
         parameters = scope(partition, p_instance_id=instance_id)
         found = self._transaction.read(self._of(partition).nodes, {**parameters, **window(paging)}).scalars().all()
-        total = self._transaction.read(self._of(partition).count_nodes, parameters).scalar_one()
+        total = total_of(self._transaction, paging, len(found), self._of(partition).count_nodes, parameters)
         return Page([decode(text, NodeInstance) for text in found], total)
 
     def find_unfinished(self, partition: Partition, correlation_id: str) -> InstanceSummary | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, bindparam, true
+from sqlalchemy import ColumnElement, Executable, Table, bindparam, true
 from sqlalchemy.sql.elements import UnaryExpression
 
 from webapp.engine.ports.queries import Paging
 from webapp.stores.ordering import Order
+from webapp.stores.sql.database import Transaction
 
 
 def of_tenant(table: Table) -> ColumnElement[bool]:
@@ -37,6 +38,16 @@ def order_by(table: Table, order: Iterable[Order]) -> list[UnaryExpression[Any] 
 def columns(table: Table, *names: str) -> list[ColumnElement[Any]]:
     """Return the columns of those names, those the table lacks left out."""
     return [table.c[name] for name in names if name in table.c]
+
+
+def total_of(
+    transaction: Transaction, paging: Paging, shown: int, count: Executable, parameters: Mapping[str, Any]
+) -> int:
+    """Return the number of all rows that match: a page that is not full tells it itself, else the database counts."""
+    if shown < paging.limit and (shown or not paging.offset):
+        return paging.offset + shown
+    total: int = transaction.read(count, dict(parameters)).scalar_one()
+    return total
 
 
 def window(paging: Paging) -> dict[str, int]:

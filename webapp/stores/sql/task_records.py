@@ -16,7 +16,7 @@ from webapp.stores.keywords import fold_keyword
 from webapp.stores.ordering import DONE_ORDER
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import contains, upsert
-from webapp.stores.sql.queries import by_key, columns, of_tenant, order_by, window
+from webapp.stores.sql.queries import by_key, columns, of_tenant, order_by, total_of, window
 from webapp.stores.sql.tables import PLATFORM_SET, TENANT_SET, TableSet
 
 _FOLDED = ("title_sort_key", "search_title", "search_instance_text")
@@ -81,7 +81,7 @@ class SqlTaskRecords:
         if folded is not None:
             parameters["p_keyword"] = folded
         found = self._transaction.read(page, {**parameters, **window(paging)}).mappings().all()
-        total = self._transaction.read(count, parameters).scalar_one()
+        total = total_of(self._transaction, paging, len(found), count, parameters)
         return Page([journal_rows.done_task_summary(row) for row in found], total)
 
 
