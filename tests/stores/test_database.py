@@ -13,7 +13,16 @@ from tests.support.postgresql import break_connection
 from tests.support.stores import on_databases, on_postgresql
 from webapp.accounts.model import Token
 from webapp.engine.ports.stores import StoreFailure
-from webapp.stores.sql import SqlLeases, SqlStores, create_database, create_lease_database, engine_options, normal_url
+from webapp.stores.sql import (
+    SqlLeases,
+    SqlStores,
+    create_database,
+    create_lease_database,
+    current,
+    engine_options,
+    head,
+    normal_url,
+)
 from webapp.stores.sql import database as database_module
 from webapp.stores.sql.database import Database, failure
 from webapp.stores.sql.dialects import Instant, is_transient
@@ -146,6 +155,19 @@ def test_a_connection_that_died_while_it_rested_is_replaced(stores, monkeypatch)
     for _ in range(3):
         with stores.stores.reading(None) as work:
             assert work.instances.find(None, "i1") is not None
+
+
+@on_postgresql
+def test_a_connection_that_died_in_the_pool_says_nothing_of_the_server(stores):
+    stores.engine.dispose()
+    with stores.engine.connect() as resting:
+        pid = resting.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+    break_connection(pid)
+    assert stores.stores.maintenance.reachable()
+    with stores.engine.connect() as resting:
+        pid = resting.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+    break_connection(pid)
+    assert current(stores.engine) == head()
 
 
 class _Original(Exception):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, Engine, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from webapp.stores.sql.database import WRITES, Database, create_database, failure
 from webapp.stores.sql.dialects import POSTGRESQL
+
+Answer = TypeVar("Answer")
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _MIGRATION_LOCK = 0x57617970
@@ -62,10 +65,21 @@ def current(target: Engine | str | URL) -> str | None:
     """Return the migration the database is at, None for an empty one."""
     with _engine(target) as engine:
         try:
-            with engine.connect() as connection:
-                return _revision(connection)
+            return _ask(engine, _revision)
         except SQLAlchemyError as error:
             raise failure(error) from error
+
+
+def _ask(engine: Engine, question: Callable[[Connection], Answer]) -> Answer:
+    """Ask the database, once more when the connection had died in the pool: that says nothing of the server."""
+    try:
+        with engine.connect() as connection:
+            return question(connection)
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+    with engine.connect() as connection:
+        return question(connection)
 
 
 def _revision(connection: Connection) -> str | None:
@@ -93,8 +107,7 @@ class SqlMaintenance:
     def reachable(self) -> bool:
         """Whether the database answers."""
         try:
-            with self._database.engine.connect() as connection:
-                connection.execute(text("SELECT 1"))
+            _ask(self._database.engine, lambda connection: connection.execute(text("SELECT 1")))
         except SQLAlchemyError:
             return False
         return True
@@ -102,7 +115,6 @@ class SqlMaintenance:
     def at_head(self) -> bool:
         """Whether every migration has run."""
         try:
-            with self._database.engine.connect() as connection:
-                return _revision(connection) == head()
+            return _ask(self._database.engine, _revision) == head()
         except SQLAlchemyError:
             return False
