@@ -198,17 +198,24 @@ class Words:
     def _wait(self, wait: Wait) -> WaitLine:
         step = self._page.strong(wait.node_name)
         if wait.kind is BookmarkKind.USER_TASK:
-            who = self._page.strong(self.name(wait.who))
-            text = self._page.markup("monitor.wait.UserTask", name=who, step=step)
+            key = "monitor.wait.you" if wait.who == self._reader else "monitor.wait.UserTask"
+            text = self._page.markup(key, name=self._page.strong(self.name(wait.who)), step=step)
         elif wait.kind == "Join":
             text = self._page.markup("monitor.wait.Join", step=step, done=wait.arrived or 0, total=wait.expected or 0)
         else:
             text = self._page.markup(f"monitor.wait.{wait.kind.value}", step=step, signal=wait.signal or "")
-        sub = self._page.text("monitor.wait.since", span=self._page.since(wait.since)) if wait.since else ""
+        span = self._span(wait.since)
+        sub = self._page.text("monitor.wait.since", span=span) if span else ""
         if wait.missing:
             sub = self._page.text("monitor.wait.missing", steps=self._page.listed(wait.missing))
         task = wait.bookmark_id if wait.kind is BookmarkKind.USER_TASK else None
         return WaitLine(text=text, sub=sub, due_at=wait.due_at, task_id=task)
+
+    def _span(self, since: datetime | None) -> str:
+        """Return how long a wait has lasted; empty when it is not worth a word yet."""
+        if since is None or (self._page.now() - since).total_seconds() < WORTH_SAYING_SECONDS:
+            return ""
+        return self._page.since(since)
 
     def say(self, overview: InstanceOverview) -> Say:
         """Return the state of a request in words: whom it waits for, or how it ended."""
@@ -233,9 +240,8 @@ class Words:
             names = list(dict.fromkeys(self.name(wait.who) for wait in people))
             steps = list(dict.fromkeys(wait.node_name for wait in people))
             since = min((wait.since for wait in people if wait.since), default=None)
-            span = self._page.since(since) if since else ""
-            long = since is not None and (self._page.now() - since).total_seconds() >= WORTH_SAYING_SECONDS
-            key = "start.say.waiting.title" if long else "start.say.waiting.title_now"
+            span = self._span(since)
+            key = "start.say.waiting.title" if span else "start.say.waiting.title_now"
             return Say(
                 state="waiting",
                 icon="clock",
