@@ -77,6 +77,16 @@ def test_a_token_is_the_last_line_and_works(site: Site) -> None:
     assert answer.expect(200)["name"] == "lin"
 
 
+def test_a_token_may_end(site: Site) -> None:
+    run(site, "user", "create", "lin", "--password", "x")
+    token = run(site, "token", "create", "--user", "lin", "--days", "30").output.splitlines()[-1]
+    caller = site.anybody(Authorization=f"Bearer {token}")
+    site.clock.advance(30 * 24 * 3600 - 1)
+    assert caller.get("/me").status == 200
+    site.clock.advance(1)
+    assert caller.get("/me").status == 401
+
+
 def test_a_token_for_nobody_is_refused(site: Site) -> None:
     result = run(site, "token", "create", "--user", "nobody")
     assert result.exit_code == 1

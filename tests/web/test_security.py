@@ -152,13 +152,16 @@ def test_ten_failures_of_a_name_close_it_for_five_minutes(site: Site) -> None:
     assert sign_in(client) == 303
 
 
-def test_fifty_bad_tokens_close_the_address(site: Site) -> None:
+def test_fifty_bad_tokens_slow_their_sender_down_and_nobody_else(site: Site) -> None:
     anybody = site.anybody(Authorization="Bearer wrong")
     for _ in range(FailureLimits.PER_ADDRESS_TOKENS):
         assert anybody.get("/me").status == 401
     answer = anybody.get("/me")
     answer.refused(429, "REQUEST_RATE_001")
     assert answer.headers["Retry-After"] == "300"
+    assert site.caller("emma").get("/me").status == 200
+    site.clock.advance(300)
+    assert anybody.get("/me").status == 401
 
 
 def test_the_counters_forget_the_oldest_when_there_are_too_many(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import click
 from flask.cli import AppGroup
 
 from webapp.accounts.permissions import DEFAULT_ROLES, ROLES
 from webapp.cli.refusals import refusals_shown
-from webapp.web.deps import services
+from webapp.web.deps import installation, services
 from webapp.web.i18n import LANGUAGES
 
 user = AppGroup("user", help="Accounts.")
@@ -65,11 +67,13 @@ def set_password(name: str, password: str) -> None:
 @token.command("create")
 @click.option("--user", "name", required=True, help="The login name of the account that the token acts as.")
 @click.option("--name", "label", default="command line", show_default=True, help="What the token is for.")
+@click.option("--days", type=click.IntRange(1, 3650), help="How long it is valid. Default: until it is deleted.")
 @refusals_shown
-def create_token(name: str, label: str) -> None:
+def create_token(name: str, label: str, days: int | None) -> None:
     """Make a token and print it, once, as the last line."""
     account = services().accounts.find_by_name(name)
     if account is None:
         raise click.ClickException(f"There is no account {name}. Make it with: flask --app webapp user create {name}")
-    _, text = services().accounts.create_token(account.id, label)
+    expires_at = None if days is None else installation().now() + timedelta(days=days)
+    _, text = services().accounts.create_token(account.id, label, expires_at)
     click.echo(text)

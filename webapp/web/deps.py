@@ -123,12 +123,10 @@ def _identify() -> None:
 
 def _actor_of_token() -> Actor:
     scheme, _, text = request.headers["Authorization"].partition(" ")
-    address = request.remote_addr or ""
-    limits = security.failure_limits()
-    limits.check_tokens(address)
     actor = services().accounts.actor_for_token(text.strip(), request_id()) if scheme.lower() == "bearer" else None
     if actor is None:
-        limits.token_failed(address)
+        # Counted after the look-up: a client with a bad token must not shut out others behind the same address.
+        security.failure_limits().token_failed(request.remote_addr or "")
         raise unauthenticated("errors.token_refused")
     return msgspec.structs.replace(actor, language=_accepted_language() or actor.language)
 

@@ -84,12 +84,9 @@ class FailureLimits:
         with self._lock:
             self._failures.pop(("name", address, name), None)
 
-    def check_tokens(self, address: str) -> None:
-        """Refuse a bearer request when this address has brought too many bad tokens (429)."""
-        self._check(("token", address), self.PER_ADDRESS_TOKENS)
-
     def token_failed(self, address: str) -> None:
-        """Count a bad token."""
+        """Count a bad token; refuse it with 429 when this address has brought too many."""
+        self._check(("token", address), self.PER_ADDRESS_TOKENS)
         self._count(("token", address), self.PER_ADDRESS_TOKENS)
 
     def _check(self, key: tuple[str, ...], allowed: int) -> None:
