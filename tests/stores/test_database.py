@@ -7,12 +7,14 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import OperationalError
 
-from tests.stores.records import start
+from tests.stores.records import audit, instance, start
 from tests.support.clock import FakeClock
 from tests.support.postgresql import break_connection
 from tests.support.stores import on_databases, on_postgresql
 from webapp.accounts.model import Token
-from webapp.engine.ports.stores import StoreFailure
+from webapp.engine.errors import InputInvalid
+from webapp.engine.ports.queries import InstanceQuery
+from webapp.engine.ports.stores import StoreFailure, WriteSet
 from webapp.stores.sql import (
     SqlLeases,
     SqlStores,
@@ -168,6 +170,20 @@ def test_a_connection_that_died_in_the_pool_says_nothing_of_the_server(stores):
         pid = resting.exec_driver_sql("SELECT pg_backend_pid()").scalar()
     break_connection(pid)
     assert current(stores.engine) == head()
+
+
+@on_postgresql
+def test_a_text_that_cannot_be_stored_is_the_senders_mistake(stores):
+    for block in (
+        lambda work: work.instances.find(None, "a\x00"),
+        lambda work: work.instances.list(None, InstanceQuery(correlation_id="a\x00")),
+        lambda work: work.apply(WriteSet(partition=None, instance=instance(title="\x00"), is_new=True)),
+        lambda work: work.apply(WriteSet(partition=None, audit=[audit("a", reason="\x00")])),
+    ):
+        with pytest.raises(InputInvalid), stores.stores.writing(None) as work:
+            block(work)
+    with stores.stores.reading(None) as work:
+        assert work.instances.list(None, InstanceQuery(keyword="\x00")).total == 0
 
 
 class _Original(Exception):

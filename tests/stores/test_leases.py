@@ -281,3 +281,22 @@ def test_the_lease_lasts_as_long_as_was_said(stores, make, rows):
         stores.clock.advance(timedelta(seconds=59).total_seconds())
         with make("b").attempt("i1"):
             pass
+
+
+def test_nobody_starves(make):
+    # Twenty threads come back for the same lease again and again; each has to wait for all the others.
+    leases = make(lock_timeout_seconds=20)
+    turns = []
+
+    def work(number):
+        for _ in range(3):
+            with leases.hold("i1"):
+                turns.append(number)
+                time.sleep(0.001)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(turns) == sorted(list(range(20)) * 3)

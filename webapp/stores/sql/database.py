@@ -16,10 +16,10 @@ import psycopg
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import URL, Connection, CursorResult, Engine, Executable, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
-from sqlalchemy.exc import DBAPIError, DisconnectionError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, DisconnectionError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from webapp.engine.errors import READ_ONLY, Unexpected
+from webapp.engine.errors import READ_ONLY, InputInvalid, Unexpected
 from webapp.engine.ports.stores import DuplicateRecord, Partition, StoreFailure
 from webapp.stores.sql.dialects import POSTGRESQL, SQLITE, is_duplicate, is_transient
 from webapp.stores.sql.tables import METADATA
@@ -163,9 +163,11 @@ class Transaction:
         self.writable = writable
 
     def read(self, statement: Executable, parameters: Parameters | None = None) -> CursorResult[*tuple[Any, ...]]:
-        """Run a query."""
+        """Run a query. :raises InputInvalid: a text that is looked for holds U+0000."""
         try:
             return self.connection.execute(statement, parameters)
+        except DataError as error:
+            raise _refusal(error) from error
         except SQLAlchemyError as error:
             raise failure(error) from error
 
@@ -179,6 +181,8 @@ class Transaction:
             if is_duplicate(error.orig):
                 raise DuplicateRecord(str(error.orig)) from error
             raise failure(error) from error
+        except DataError as error:
+            raise _refusal(error) from error
         except SQLAlchemyError as error:
             raise failure(error) from error
 
@@ -216,6 +220,13 @@ def scope(partition: Partition, **values: Any) -> dict[str, Any]:
     if partition is not None:
         values["p_tenant"] = partition
     return values
+
+
+def _refusal(error: DataError) -> Exception:
+    """Return the refusal of a text that PostgreSQL cannot hold; nobody's fault but its sender's (spec 25)."""
+    if "NUL" in str(error.orig):
+        return InputInvalid("workflow.input.nul")
+    return failure(error)
 
 
 def failure(error: SQLAlchemyError | psycopg.Error) -> StoreFailure:
