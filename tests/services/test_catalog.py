@@ -264,7 +264,7 @@ def test_a_start_validates_what_was_published_long_ago(house: Installation) -> N
 def test_expressions_are_checked_and_evaluated(house: Installation) -> None:
     catalog = house.services.catalog
     assert catalog.check_expression("amount > 1", "condition", ["amount"]) == []
-    (unknown,) = catalog.check_expression("1 + amout", "expression", ["amount"])
+    (unknown,) = catalog.check_expression("1 + sum", "expression", ["amount"])
     assert (unknown.line, unknown.column) == (1, 5)
     assert catalog.evaluate_expression("a + 1", "expression", {"a": 2}) == 3
     assert catalog.evaluate_expression("a > 1", "condition", {"a": 2}) is True
