@@ -139,6 +139,21 @@ def test_a_decision_answers_with_the_ended_task(house: Installation) -> None:
     assert house.instance(instance_id).variables == {"number": 7, "checked": True, "outcome": "rejected"}
 
 
+def test_the_answer_of_an_action_shows_the_signers_as_it_leaves_them(house: Installation) -> None:
+    _start(house)
+    inbox = house.services.inbox
+    moved = inbox.transfer(actor("u1"), house.task("u1").id, "u9").task
+    assert [(one.id, one.state) for one in moved.signers] == [("u9", "pending"), ("u2", "pending")]
+    more = inbox.add(actor("u9"), moved.id, ["u3"]).task
+    assert [(one.id, one.state) for one in more.signers] == [("u9", "pending"), ("u2", "pending"), ("u3", "pending")]
+    first = inbox.complete(actor("u9"), moved.id, "approved").task
+    assert [(one.id, one.state) for one in first.signers] == [("u9", "approved"), ("u2", "pending"), ("u3", "pending")]
+    veto = inbox.complete(actor("u2"), house.task("u2").id, "rejected", comment="no").task
+    assert [(one.id, one.state, one.outcome) for one in veto.signers] == [
+        ("u9", "approved", "approved"), ("u2", "rejected", "rejected"), ("u3", "pending", None),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("given", "path"),
     [
@@ -211,7 +226,11 @@ def test_a_finished_task_says_who_what_and_when_to_those_who_may_know(house: Ins
             }  # fmt: skip
     with pytest.raises(Conflict) as sibling:
         inbox.complete(actor("u2"), second.id, "approved")
-    assert sibling.value.details["endReason"] == "sibling"
+    assert sibling.value.details == {
+        "endReason": "sibling", "completedBy": "u1", "outcome": "approved", "at": at,
+    }  # fmt: skip
+    needless = inbox.get(actor("u2"), second.id)
+    assert (needless.end_reason, needless.completed_by, needless.outcome) == (EndReason.SIBLING, "u1", "approved")
     with pytest.raises(Denied) as refused_stranger:
         inbox.complete(actor("stranger"), first.id, "approved")
     assert refused_stranger.value.code == DENIED_ACTOR

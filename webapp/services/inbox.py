@@ -32,7 +32,7 @@ from webapp.services.access import lacking, may_read, not_assignee
 from webapp.services.commands import Commands
 from webapp.services.definitions import DefinitionCache, Prepared
 from webapp.services.storage import Storage
-from webapp.services.task_views import ended_detail, open_detail
+from webapp.services.task_views import ended_detail, open_detail, signers_in
 from webapp.services.texts import require_text
 from webapp.services.trail import task_trail
 from webapp.services.views import TaskDetail, TaskResult, TaskRights
@@ -266,6 +266,8 @@ class InboxService:
                     key=lambda one: one.round,
                     default=last,
                 )
+            if last.end_reason is EndReason.SIBLING:
+                last = _as_decided(last, work.task_records.by_instance(actor.partition, last.instance_id))
             return last, work.instances.find(actor.partition, last.instance_id)
 
         return self._storage.read(actor.partition, block)
@@ -321,8 +323,22 @@ def _task(snapshot: InstanceSnapshot | None, task_id: str) -> Bookmark | None:
     return None
 
 
+def _as_decided(sibling: TaskRecord, records: Sequence[TaskRecord]) -> TaskRecord:
+    """Return a task that another signer's decision made needless, with who decided and how (D36)."""
+    for record in records:
+        same_end = record.node_instance_id == sibling.node_instance_id and record.ended_at == sibling.ended_at
+        if same_end and record.end_reason is EndReason.COMPLETED:
+            return msgspec.structs.replace(
+                sibling, actor_id=record.actor_id, on_behalf_of=record.on_behalf_of, outcome=record.outcome
+            )
+    return sibling
+
+
 def _after(detail: TaskDetail, wave: Wave, task_id: str) -> TaskDetail:
-    """Return the task as the wave leaves it: ended, or with its new assignee."""
+    """Return the task as the wave leaves it: ended, or with its new assignee; and all its signers."""
+    for execution in wave.write_set.node_instances:
+        if execution.id == detail.node_instance_id:
+            detail = msgspec.structs.replace(detail, signers=signers_in(execution.state))
     for end in wave.write_set.task_ends:
         if end.task_id == task_id and task_id in wave.write_set.deleted_bookmark_ids:
             return msgspec.structs.replace(
