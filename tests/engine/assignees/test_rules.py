@@ -67,7 +67,16 @@ def test_good_rules_have_no_problems(rules: object) -> None:
     ("rules", "found"),
     [
         ("u1", [("", "workflow.assignee.rules_shape")]),
-        ([{"type": " "}], [("", "workflow.assignee.rule_shape")]),
+        ([{"type": " "}], [("[0]", "workflow.assignee.rule_shape")]),
+        (
+            [{"values": ["u1"]}, {"type": "Nobody"}, "u1", {"type": "User"}],
+            [
+                ("[0]", "workflow.assignee.rule_shape"),
+                ("[1].type", "workflow.assignee.unknown_type"),
+                ("[2]", "workflow.assignee.rule_shape"),
+                ("[3].values", "workflow.assignee.no_values"),
+            ],
+        ),
         ([{"type": "Role", "values": ["x"]}], [("[0].type", "workflow.assignee.unknown_type")]),
         ([{"type": "user", "values": ["x"]}], [("[0].type", "workflow.assignee.unknown_type")]),
         ([{"type": "User"}], [("[0].values", "workflow.assignee.no_values")]),

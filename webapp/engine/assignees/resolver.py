@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -12,7 +12,7 @@ from webapp.engine.assignees.rules import (
     AssigneeError,
     AssigneeResolution,
     AssigneeRule,
-    read_rules,
+    read_rule,
     unknown_type,
 )
 from webapp.engine.assignees.strategies import EmptyAssigneeStrategy
@@ -33,22 +33,31 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_rules(value: JsonValue, providers: Mapping[str, AssigneeProvider], check: Check) -> list[Problem]:
     """Return what is wrong with a property that holds rules; paths are relative to it (``[0].values[1]``)."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        return [Problem(path="", key="workflow.assignee.rules_shape")]
+    return [problem for index in range(len(value)) for problem in _check_rule(value[index], index, providers, check)]
+
+
+def _check_rule(
+    item: JsonValue, index: int, providers: Mapping[str, AssigneeProvider], check: Check
+) -> Iterator[Problem]:
+    at = f"[{index}]"
     try:
-        rules = read_rules(value)
+        rule = read_rule(item, index)
     except AssigneeError as error:
-        return [Problem(path="", key=error.key, params=error.arguments)]
-    problems: list[Problem] = []
-    for index, rule in enumerate(rules):
-        provider = providers.get(rule.type)
-        if provider is None:
-            unknown = unknown_type(rule.type)
-            problems.append(Problem(path=f"[{index}].type", key=unknown.key, params=unknown.arguments))
-            continue
-        if rule.claimable:
-            problems.append(Problem(path=f"[{index}].claimable", key="workflow.assignee.claimable"))
-        for problem in provider.validate(rule, check):
-            problems.append(msgspec.structs.replace(problem, path=f"[{index}].{problem.path}"))
-    return problems
+        yield Problem(path=at, key=error.key, params=error.arguments)
+        return
+    provider = providers.get(rule.type)
+    if provider is None:
+        unknown = unknown_type(rule.type)
+        yield Problem(path=f"{at}.type", key=unknown.key, params=unknown.arguments)
+        return
+    if rule.claimable:
+        yield Problem(path=f"{at}.claimable", key="workflow.assignee.claimable")
+    for problem in provider.validate(rule, check):
+        yield msgspec.structs.replace(problem, path=f"{at}.{problem.path}")
 
 
 def resolve(

@@ -58,10 +58,11 @@ def read_rules(value: JsonValue) -> list[AssigneeRule]:
         return []
     if not isinstance(value, list):
         raise AssigneeError("workflow.assignee.rules_shape")
-    return [_read_rule(item, index) for index, item in enumerate(value)]
+    return [read_rule(item, index) for index, item in enumerate(value)]
 
 
-def _read_rule(item: JsonValue, index: int) -> AssigneeRule:
+def read_rule(item: JsonValue, index: int) -> AssigneeRule:
+    """Return one rule of a list. :raises AssigneeError: it is none."""
     if not isinstance(item, dict) or not isinstance(item.get("type"), str) or not item["type"].strip():
         raise AssigneeError("workflow.assignee.rule_shape", args={"number": index + 1})
     values = item.get("values")
