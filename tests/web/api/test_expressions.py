@@ -26,6 +26,15 @@ def test_activities_are_told_in_the_callers_language(employee: Caller) -> None:
         assert left["title"] != right["title"]
 
 
+def test_activities_are_a_list_with_a_window(employee: Caller) -> None:
+    whole = employee.get("/activities").expect(200)
+    window = employee.get("/activities?offset=1&limit=2").expect(200)
+    assert window == {"items": whole["items"][1:3], "total": len(whole["items"])}
+    employee.get("/activities?limit=0").refused(400, "WORKFLOW_VALIDATION_002")
+    refused = employee.get("/me?limit=1").refused(400, "WORKFLOW_VALIDATION_002")
+    assert [(one["path"], one["key"]) for one in refused["errors"]] == [("limit", "api.query.none")]
+
+
 def test_an_expression_is_checked_at_its_column(employee: Caller) -> None:
     checked = employee.post("/expressions/check", {"text": "amount > ", "kind": "condition"}).expect(200)
     assert checked["valid"] is False

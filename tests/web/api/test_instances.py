@@ -45,6 +45,10 @@ def test_what_ran_and_what_waits_can_be_read(designer: Caller, employee: Caller,
         assert [(entry["action"], entry["actorId"]) for entry in history["items"]] == [("start", "emma")]
         assert history["items"][0]["requestId"]
     assert operator.get(f"{path}/nodes?offset=1&limit=1").expect(200)["items"][0]["nodeId"] == "decide"
+    assert operator.get(f"{path}/bookmarks?offset=1&limit=1").expect(200) == {"items": [], "total": 1}
+    for part in ("nodes", "bookmarks", "history"):
+        for window in ("limit=0", "limit=1001", "offset=-1", "sort=nodeId"):
+            operator.get(f"{path}/{part}?{window}").refused(400, "WORKFLOW_VALIDATION_002")
 
 
 def test_the_list_filters_and_counts(designer: Caller, employee: Caller, operator: Caller) -> None:

@@ -108,10 +108,10 @@ def list_nodes(call: Call[None, Window], id: str) -> Reply:
     )
 
 
-@section.call("GET", "/instances/<id>/bookmarks", answers={200: ListOf[BookmarkItem]}, refuses=(404,))
-def list_bookmarks(call: Call[None, None], id: str) -> Reply:
+@section.call("GET", "/instances/<id>/bookmarks", query=Window, answers={200: ListOf[BookmarkItem]}, refuses=(404,))
+def list_bookmarks(call: Call[None, Window], id: str) -> Reply:
     """List what the instance waits for, without payloads."""
-    page = call.services.instances.bookmarks(call.actor, id)
+    page = call.services.instances.bookmarks(call.actor, id, paging(call.query))
     return Reply(value=ListOf(items=[bookmark_shape(bookmark) for bookmark in page.items], total=page.total))
 
 

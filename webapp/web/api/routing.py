@@ -142,7 +142,7 @@ def _read_query(endpoint: Endpoint) -> Any:
     if endpoint.query is not None:
         return read_query(request.args, endpoint.query)
     if request.args:
-        problems = [Problem(path=name[:80], key="api.query.unknown", params={"known": []}) for name in request.args]
+        problems = [Problem(path=name[:80], key="api.query.none") for name in request.args]
         raise InputInvalid("api.query.invalid", problems=problems)
     return None
 
