@@ -98,11 +98,12 @@ def test_a_veto_in_all_discards_the_approvals_before_it() -> None:
 
 
 def test_progress_is_shown_on_the_open_tasks() -> None:
-    run = task("u1", "u2", "u3", policy="All")
+    run = task("u1", "u2", "u3", policy="All", settings={"timeout_seconds": 60})
     assert {(one.signers_done, one.signers_total) for one in run.tasks()} == {(0, 3)}
     run.approve("u1")
     assert {(one.signers_done, one.signers_total) for one in run.tasks()} == {(1, 3)}
     assert len(run.last.write_set.changed_bookmarks) == 2
+    assert run.only(BookmarkKind.NODE_TIMEOUT).signers_total == 0
 
 
 def test_progress_in_sequence_is_shown_on_the_next_task() -> None:

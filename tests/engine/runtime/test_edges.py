@@ -192,4 +192,5 @@ def test_a_label_that_is_too_long_is_a_fault_of_the_node() -> None:
     instance = run(to("a"), label="x" * 129)
     assert instance.node("fork").fault is not None
     assert instance.node("fork").fault.key == "workflow.outcome.too_long"
+    assert instance.node("fork").fault.args == {"max": 128}
     assert "outcome" not in instance.instance.variables
