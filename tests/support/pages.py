@@ -136,6 +136,7 @@ def leave_request() -> dict[str, Any]:
                     "AssigneeRules": [{"type": "User", "values": ["manager"]}],
                     "Title": "Leave of {{days}} days",
                     "AllowedOutcomes": ["approved", "rejected"],
+                    "CommentRequired": ["rejected"],
                     "ShowVariables": ["days", "reason"],
                 },
                 "x": 200,

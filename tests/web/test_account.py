@@ -115,3 +115,12 @@ def test_the_navigation_shows_what_the_account_may_see(site: Site) -> None:
 
 def test_the_address_without_a_path_is_the_inbox(site: Site) -> None:
     assert visit(site, "emma").get("/").location == "/inbox"
+
+
+@pytest.mark.parametrize("path", ["/account/look", "/account/password"])
+def test_settings_need_a_session(site: Site, path: str) -> None:
+    assert visit(site).post(path, language="zh").location.startswith("/sign-in")
+
+
+def test_who_is_signed_in_needs_no_form(site: Site) -> None:
+    assert visit(site, "emma").get("/sign-in?next=/requests").location == "/requests"

@@ -119,3 +119,23 @@ def test_who_may_only_read_gets_no_buttons_and_is_refused(site: Site) -> None:
     assert visitor.post("/designer/new", title="Mine").status == 403
     assert visitor.post(f"/designer/{the_one(site)}/disable").status == 403
     assert visit(site, "manager").post("/designer/import", text=json.dumps(leave_request())).status == 403
+
+
+@pytest.mark.parametrize(("name", "reads_only"), [("designer", "false"), ("operator", "true")])
+def test_a_draft_opens_for_writing_to_who_may_write(site: Site, name: str, reads_only: str) -> None:
+    made = visit(site, "designer").post("/designer/new", title="Fresh").location
+    page = visit(site, name).get(made)
+    assert f'data-read-only="{reads_only}"' in page.html
+    assert '<script type="application/json" id="designer-messages">' in page.html
+
+
+def test_what_is_published_opens_for_reading(site: Site) -> None:
+    page = visit(site, "designer").get(f"/designer/{the_one(site)}")
+    assert 'data-read-only="true"' in page.html
+    assert visit(site, "designer").get("/designer/no-such-workflow").status == 404
+
+
+def test_a_name_that_cannot_be_is_told_at_its_field(site: Site) -> None:
+    refused = visit(site, "designer").post("/designer/new", title="Leave", name="Not A Name!")
+    assert refused.status == 422
+    assert 'id="f-name-error"' in refused.html and 'value="Not A Name!"' in refused.html

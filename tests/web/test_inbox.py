@@ -218,3 +218,36 @@ def test_the_buttons_speak_the_readers_language(site: Site) -> None:
     page = visitor.get("/inbox")
     assert "同意" in page.text and "等您处理" in page.text
     assert "Approve" not in page.text
+
+
+def test_an_outcome_that_needs_a_comment_waits_for_it(site: Site) -> None:
+    start_leave(site)
+    task = first_task(site)
+    visitor = visit(site, "manager")
+    assert "Needed for: Reject" in visitor.get(f"/inbox/{task}").html
+    refused = visitor.post(f"/inbox/{task}/complete", outcome="rejected", comment="  ")
+    assert refused.status == 422
+    assert 'aria-describedby="comment-error" data-focus' in refused.html
+    assert "This step needs a comment for “Rejected”" in refused.text
+    assert visitor.post(f"/inbox/{task}/complete", outcome="rejected", comment="Too busy").status == 303
+
+
+def test_a_task_cannot_be_handed_to_who_has_it(site: Site) -> None:
+    start_leave(site)
+    task = first_task(site)
+    refused = visit(site, "manager").post(f"/inbox/{task}/transfer", who="manager")
+    assert refused.status == 422 and 'role="alert"' in refused.html
+    assert visit(site, "employee").post(f"/inbox/{task}/transfer", who="designer").status == 403
+    assert visit(site, "employee").post(f"/inbox/{task}/add", who="designer").status == 403
+
+
+@pytest.mark.parametrize("due", ["late", "today", "week"])
+def test_tasks_without_a_due_date_are_never_due(site: Site, due: str) -> None:
+    start_leave(site)
+    page = visit(site, "manager").get(f"/inbox?due={due}")
+    assert page.status == 200 and "Nothing matches" in page.text
+
+
+def test_priorities_group_the_list(site: Site) -> None:
+    start_leave(site)
+    assert "Normal priority 1" in visit(site, "manager").get("/inbox?sort=-priority").text

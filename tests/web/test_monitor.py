@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pages import actor_of, first_task, leave_request, make_office, start_leave, visit
+from tests.support.pages import actor_of, leave_request, make_office, start_leave, visit
 from tests.support.web import Site
 from webapp.engine.instances.model import InstanceStatus
 from webapp.services.queries import InstanceQuery, Paging, Sort
@@ -155,16 +155,3 @@ def test_a_retry_of_what_does_not_stand_still_is_refused_in_the_page(site: Site)
     refused = visit(site, "operator").post(f"/monitor/{instance}/retry")
     assert refused.status == 422
     assert 'role="alert"' in refused.html and "Nothing changed." in refused.text
-
-
-def test_live_numbers_have_an_etag(site: Site) -> None:
-    instance, visitor = start_leave(site), visit(site, "manager")
-    path = f"/live?task={first_task(site)}&instance={instance}"
-    first = visitor.get(path)
-    assert first.response.json == {"tasks": 1, "task": "open", "instance": "1"}
-    again = visitor.get(path, **{"If-None-Match": first.response.headers["ETag"]})
-    assert again.status == 304
-    site.services.inbox.complete(actor_of(site, "manager"), first_task(site), "approved")
-    now = visitor.get(path, **{"If-None-Match": first.response.headers["ETag"]})
-    assert now.status == 200 and now.response.json["task"] == "ended" and now.response.json["tasks"] == 0
-    assert visit(site).get("/live").status == 401
