@@ -299,6 +299,32 @@ def test_work_goes_on_offline_and_is_saved_afterwards(visitors: VisitorFactory) 
     visitor.complaints = [line for line in visitor.complaints if "net::ERR_FAILED" not in line]
 
 
+def test_what_could_not_be_saved_is_offered_on_the_next_visit(visitors: VisitorFactory) -> None:
+    visitor = visitors("designer")
+    page = visitor.page
+    page.on("dialog", lambda dialog: dialog.accept())
+    made, drawing = open_draft(page)
+    drawing.select("approve")
+    page.route("**/api/v1/**", lambda route: route.abort())
+    drawing.type("name", "Kept here")
+    expect(page.locator(".save-state")).to_contain_text("Offline")
+    page.goto("/designer")
+    page.unroute("**/api/v1/**")
+    page.goto(f"/designer/{made}")
+    drawing = Drawing(page)
+    dialog = page.locator("dialog[open]")
+    expect(dialog).to_contain_text("were not saved")
+    visitor.check_accessibility()
+    dialog.get_by_role("button", name="Restore").click()
+    expect(page.locator("[data-element-id=approve]")).to_contain_text("Kept here")
+    drawing.wait_until_saved()
+    assert stored(page, made)["nodes"][1]["name"] == "Kept here"
+    page.reload()
+    Drawing(page)
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    visitor.complaints = [line for line in visitor.complaints if "net::ERR_FAILED" not in line]
+
+
 def test_a_published_version_is_read_only_and_leads_to_the_next(visitors: VisitorFactory) -> None:
     visitor = visitors("designer")
     page = visitor.page

@@ -1,5 +1,5 @@
 /** Two people on one draft: who saved what, side by side; nothing is written over unseen. */
-import { compare, type Difference } from '../model/compare';
+import { compare, type Difference, sameContent } from '../model/compare';
 import { type DefinitionDoc, text } from '../model/definition';
 import type { JsonObject } from '../model/json';
 import { html } from '../view/html';
@@ -13,6 +13,8 @@ export interface ConflictHost {
   /** Makes a new draft of what stands here; answers false when that failed. */
   keepAsCopy(): Promise<boolean>;
   takeTheirs(doc: DefinitionDoc): void;
+  /** Goes on from the server's revision, whose content is the one that stands here. */
+  takeRevision(doc: DefinitionDoc): void;
 }
 
 function nameOf({ t }: Session, { kind, name }: Difference): string {
@@ -51,6 +53,11 @@ function when(session: Session, details: JsonObject): string {
 export async function showConflict(session: Session, details: JsonObject, host: ConflictHost): Promise<void> {
   const { t } = session;
   const theirs = await host.theirs();
+  if (sameContent(session.doc, theirs)) {
+    // An answer that got lost: what is here had been written after all.
+    host.takeRevision(theirs);
+    return;
+  }
   const differences = compare(session.doc, theirs);
   const mine = differences.filter(({ how }) => how === 'mine');
   const added = differences.filter(({ how }) => how === 'theirs');

@@ -2,6 +2,7 @@
 
 import { keysEnabled } from '../../pages/preferences';
 import { showToast } from '../../pages/toasts';
+import { sameContent } from '../model/compare';
 import { type DefinitionDoc, nodeOf, text, toDefinition, transitionKeyOf } from '../model/definition';
 import { remove } from '../model/edits';
 import type { Change } from '../model/history';
@@ -19,8 +20,10 @@ import { Actions } from './actions';
 import { ApiError, ifMatch, OfflineError } from './api';
 import { CanvasPane } from './canvasPane';
 import { showConflict } from './conflict';
+import { Dialog } from './dialog';
 import { listenForKeys } from './keys';
 import { Publishing } from './publishing';
+import { Rescue } from './rescue';
 import { Saver, type SaveState, type Written } from './saver';
 import type { Session } from './session';
 import { makeResizable } from './splitters';
@@ -28,6 +31,10 @@ import { clock, Topbar, type TopbarPlaces } from './topbar';
 
 const CHECK_AFTER_MS = 600;
 const PUBLISHED_KEY = 'waypost.published';
+
+function revisionOf(doc: DefinitionDoc): string {
+  return String(toPixels(doc.revision) ?? 0);
+}
 
 export class Workbench {
   private readonly actions: Actions;
@@ -39,6 +46,7 @@ export class Workbench {
   private readonly topbar: Topbar;
   private readonly saver: Saver;
   private readonly publishing: Publishing;
+  private readonly rescue: Rescue;
   private checkTimer = 0;
   private checks = 0;
 
@@ -48,6 +56,7 @@ export class Workbench {
     mount: HTMLElement,
     places: TopbarPlaces,
   ) {
+    this.rescue = new Rescue(id, localStorage);
     this.actions = new Actions(session, () => this.pane.editor);
     this.pane = new CanvasPane(session, this.actions, {
       onSelection: (elements) => this.properties?.select(elements),
@@ -93,6 +102,7 @@ export class Workbench {
     void this.check();
     this.topbar.showSaving({ kind: 'saved', at: new Date(Date.parse(text(session.doc.updatedAt)) || Date.now()) });
     this.welcome();
+    this.offerKept();
   }
 
   private makePalette(): Palette {
@@ -171,8 +181,7 @@ export class Workbench {
   }
 
   private makeSaver(): Saver {
-    const revision = String(toPixels(this.session.doc.revision) ?? 0);
-    return new Saver(revision, {
+    return new Saver(revisionOf(this.session.doc), {
       write: (doc, at) => this.write(doc, at),
       later: (milliseconds, callback) => {
         const timer = window.setTimeout(callback, milliseconds);
@@ -198,11 +207,45 @@ export class Workbench {
 
   private reportSaving(state: SaveState): void {
     this.topbar.showSaving(state);
+    if (state.kind === 'saved') this.rescue.forget();
+    else if (state.kind !== 'waiting' && state.kind !== 'saving') this.keepHere();
     document.documentElement.dataset.save = state.kind;
     if (state.kind === 'conflict') void this.conflict(state.details);
     if (state.kind === 'refused') {
       showToast({ state: 'faulted', title: this.session.t('designer.save.refused'), sub: state.message });
     }
+  }
+
+  private keepHere(): void {
+    this.rescue.keep({ doc: this.session.doc, revision: this.saver.currentRevision });
+  }
+
+  /** Changes that an earlier visit could not write: they are offered, and meet the draft as a save of then. */
+  private offerKept(): void {
+    const kept = this.session.readOnly ? undefined : this.rescue.kept();
+    if (!kept) return;
+    if (sameContent(kept.doc, this.session.doc)) {
+      this.rescue.forget();
+      return;
+    }
+    const { t } = this.session;
+    const dialog = new Dialog(t('designer.rescue.title'));
+    dialog.fill(
+      [html('p', {}, t('designer.rescue.help'))],
+      [
+        { label: t('designer.rescue.discard'), act: () => this.rescue.forget() },
+        {
+          label: t('designer.rescue.restore'),
+          kind: 'primary',
+          act: () => {
+            this.session.history.load(kept.doc);
+            this.saver.reset(kept.revision);
+            this.saver.changed(kept.doc);
+          },
+        },
+      ],
+    );
+    dialog.open();
   }
 
   private path(): string {
@@ -294,8 +337,9 @@ export class Workbench {
         keepAsCopy: () => this.keepAsCopy(),
         takeTheirs: (doc) => {
           this.session.history.load(doc);
-          this.saver.reset(String(toPixels(doc.revision) ?? 0));
+          this.saver.reset(revisionOf(doc));
         },
+        takeRevision: (doc) => this.saver.reset(revisionOf(doc)),
       });
     } catch (error) {
       this.failed('designer.conflict.failed', error);
@@ -353,6 +397,9 @@ export class Workbench {
       if (this.saver.dirty) event.preventDefault();
     });
     window.addEventListener('online', () => void this.saver.flush());
+    window.addEventListener('pagehide', () => {
+      if (this.saver.dirty) this.keepHere();
+    });
     document.addEventListener('visibilitychange', () => {
       if (document.hidden && this.saver.dirty) void this.saver.flush();
     });

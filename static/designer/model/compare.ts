@@ -1,6 +1,6 @@
 /** What differs between two documents, by the names people know: for the view of two conflicting drafts. */
 import { type DefinitionDoc, keysOf, nodeName } from './definition';
-import { type JsonObject, type JsonValue, sameJson } from './json';
+import { isList, isLosslessNumber, isObject, type JsonObject, type JsonValue, sameJson } from './json';
 
 export interface Difference {
   readonly kind: 'node' | 'transition' | 'variable' | 'setting';
@@ -12,9 +12,20 @@ export interface Difference {
 const SETTINGS = ['displayName', 'description', 'category', 'timeout', 'timeoutAction', 'startForm'];
 const PLACES = new Set(['x', 'y', 'waypoints']);
 
-function withoutPlaces(item: JsonObject): JsonObject {
-  const kept = Object.entries(item).filter(([name, value]) => !PLACES.has(name) && value !== null);
+function isEmpty(value: JsonValue | undefined): boolean {
+  if (value === undefined || value === null || value === false || value === '') return true;
+  if (isLosslessNumber(value)) return value.value === '0';
+  return isList(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
+}
+
+/** Without what only says the default: the server writes it out, a new node leaves it out. */
+function essence(item: JsonObject, places: boolean): JsonObject {
+  const kept = Object.entries(item).filter(([name, value]) => !isEmpty(value) && (places || !PLACES.has(name)));
   return Object.fromEntries(kept);
+}
+
+function sameItem(a: JsonObject, b: JsonObject, places: boolean): boolean {
+  return sameJson(essence(a, places), essence(b, places));
 }
 
 function byKey(keys: readonly string[], items: readonly JsonObject[]): ReadonlyMap<string, JsonObject> {
@@ -31,8 +42,7 @@ function lists(
   for (const [key, item] of mine) {
     const other = theirs.get(key);
     if (!other) out.push({ kind, name: name(item, key), how: 'mine' });
-    else if (!sameJson(withoutPlaces(item), withoutPlaces(other)))
-      out.push({ kind, name: name(item, key), how: 'both' });
+    else if (!sameItem(item, other, false)) out.push({ kind, name: name(item, key), how: 'both' });
   }
   for (const [key, item] of theirs) if (!mine.has(key)) out.push({ kind, name: name(item, key), how: 'theirs' });
   return out;
@@ -64,4 +74,16 @@ export function compare(mine: DefinitionDoc, theirs: DefinitionDoc): readonly Di
       (_item, key) => key,
     ),
   ];
+}
+
+/** True when both say the same, places on the canvas included: there is nothing to decide between. */
+export function sameContent(a: DefinitionDoc, b: DefinitionDoc): boolean {
+  const same = (left: readonly JsonObject[], right: readonly JsonObject[]) =>
+    left.length === right.length && left.every((item, i) => sameItem(item, right[i] as JsonObject, true));
+  return (
+    compare(a, b).length === 0 &&
+    same(a.nodes, b.nodes) &&
+    same(a.transitions, b.transitions) &&
+    same(a.variables, b.variables)
+  );
 }

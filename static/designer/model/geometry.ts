@@ -92,8 +92,10 @@ function toTheRight(source: Rect, target: Rect, shift: number): readonly Point[]
   return [from, { x: turn, y: from.y }, { x: turn, y: to.y }, to];
 }
 
-function vertical(source: Rect, target: Rect, shift: number): readonly Point[] {
+/** Route up or down: in the middle, and upwards beside the way down where there is one. */
+function vertical(source: Rect, target: Rect, lane: number, facing: boolean): readonly Point[] {
   const down = target.y > source.y;
+  const shift = lane + (facing && !down ? BESIDE : 0);
   const from = { x: centre(source).x + shift, y: down ? source.y + source.height : source.y };
   const to = { x: centre(target).x + shift, y: down ? target.y : target.y + target.height };
   const turn = (from.y + to.y) / 2;
@@ -137,8 +139,11 @@ function around(source: Rect, target: Rect, shift: number): readonly Point[] {
 
 const ROOM = 20;
 
-/** An orthogonal line between two nodes, as if nothing else were there. `lane` sets lines between the same two apart. */
-export function route(source: Rect, target: Rect, lane = 0): readonly Point[] {
+/**
+ * An orthogonal line between two nodes, as if nothing else were there. `lane` sets lines between the same two apart,
+ * `facing` says that another one leads the other way.
+ */
+export function route(source: Rect, target: Rect, lane = 0, facing = false): readonly Point[] {
   const shift = lane === 0 ? 0 : (lane % 2 === 1 ? 1 : -1) * Math.ceil(lane / 2) * 10;
   const same = source.x === target.x && source.y === target.y;
   const right = target.x - (source.x + source.width);
@@ -147,7 +152,7 @@ export function route(source: Rect, target: Rect, lane = 0): readonly Point[] {
   let points: readonly Point[];
   if (same) points = aroundItself(source, Math.abs(shift));
   else if (right >= ROOM) points = toTheRight(source, target, shift);
-  else if (apart >= ROOM) points = vertical(source, target, shift);
+  else if (apart >= ROOM) points = vertical(source, target, shift, facing);
   else if (left >= ROOM) points = toTheLeft(source, target, shift);
   else points = around(source, target, Math.abs(shift));
   return simplify(points);

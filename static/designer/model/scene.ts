@@ -119,7 +119,9 @@ export function sceneOf(doc: DefinitionDoc): Scene {
   });
   const lanes = new Map<string, number>();
   const edges = new Map<string, SceneEdge>();
-  for (const { key, source, target } of linksOf(doc)) {
+  const links = linksOf(doc);
+  const pairs = new Set(links.map(({ source, target }) => `${source} ${target}`));
+  for (const { key, source, target } of links) {
     const transition = transitionOf(doc, key) as TransitionDoc;
     const pair = `${source} ${target}`;
     const lane = lanes.get(pair) ?? 0;
@@ -128,7 +130,8 @@ export function sceneOf(doc: DefinitionDoc): Scene {
     const to = rects.get(target) as Rect;
     const written = readBends(transition);
     const bends = written.length > 0 ? written : (filled?.bends.get(key) ?? []);
-    const points = bends.length > 0 ? routeVia(from, to, bends, lane) : route(from, to, lane);
+    const points =
+      bends.length > 0 ? routeVia(from, to, bends, lane) : route(from, to, lane, pairs.has(`${target} ${source}`));
     edges.set(key, { key, transition, source, target, points });
   }
   const scene = { nodes, edges, outgoing: byEnd(edges, 'source'), incoming: byEnd(edges, 'target'), filled };

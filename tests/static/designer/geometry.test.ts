@@ -50,6 +50,17 @@ describe('a line between two nodes', () => {
     assert.notEqual(forward[0]?.y, back[0]?.y);
   });
 
+  test('goes up in the middle, or beside the way down where there is one', () => {
+    const below = nodeRect(0, 100);
+    const xs = (facing: boolean) => route(below, A, 0, facing).map(({ x }) => x);
+    assert.deepEqual(xs(false), [86, 86]);
+    assert.deepEqual(xs(true), [102, 102]);
+    assert.deepEqual(
+      route(A, below, 0, true).map(({ x }) => x),
+      [86, 86],
+    );
+  });
+
   test('leads from a node to itself around its corner', () => {
     assert.deepEqual(route(A, A), [
       { x: 172, y: 28 },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compare } from '../../../static/designer/model/compare';
+import { compare, sameContent } from '../../../static/designer/model/compare';
 import { readDefinition } from '../../../static/designer/model/definition';
 import * as edits from '../../../static/designer/model/edits';
 import { applyAll } from '../../../static/designer/model/history';
@@ -52,4 +52,15 @@ test('two drafts differ in what they say, not in where it stands', () => {
     { kind: 'variable', name: 'length', how: 'mine' },
     { kind: 'variable', name: 'days', how: 'theirs' },
   ]);
+});
+
+test('defaults that are written out are no difference, places are one only where nothing is to be lost', () => {
+  const written = leave();
+  const nodes = written.nodes.map((node) => ({ ...node, note: null, continueOnError: false, listeners: [] }));
+  const server = { ...written, nodes } as unknown as typeof written;
+  assert.deepEqual(compare(written, server), []);
+  assert.ok(sameContent(written, server));
+  const moved = applyAll(leave(), edits.moveNodes(leave(), ['start'], { x: 50, y: 0 }))[0];
+  assert.ok(!sameContent(moved, server));
+  assert.ok(!sameContent({ ...leave(), displayName: 'Other' }, server));
 });
