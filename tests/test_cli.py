@@ -252,6 +252,19 @@ def test_a_bad_setting_ends_every_command_with_one_line(
         assert word in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [("db", "upgrade"), ("db", "current"), ("token", "create", "--user", "lin")])
+def test_a_database_that_is_away_is_told_in_a_line_without_its_password(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    url = "postgresql://waypost:hush-hush@127.0.0.1:1/waypost"
+    done = command(tmp_path, *arguments, WAYPOST_DATABASE_URL=url)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "127.0.0.1" in done.stderr
+    for secret in ("Traceback", "hush-hush"):
+        assert secret not in done.stderr + done.stdout
+
+
 @pytest.mark.faults
 def test_serving_answers_logs_and_stops(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path)

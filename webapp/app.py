@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from flask import Flask
@@ -26,6 +27,7 @@ from webapp.engine.runtime.engine import Engine, EngineOptions
 from webapp.messages.catalog import Catalog
 from webapp.services import Services, ServiceSettings, build_services
 from webapp.services.directory import AccountDirectory
+from webapp.services.storage import unavailable
 from webapp.stores import sql
 from webapp.web import account, designer, help, inbox, live, monitor, requests, start
 from webapp.web.api import bp as api
@@ -38,6 +40,8 @@ from webapp.web.i18n import init_i18n
 from webapp.web.logs import init_request_log
 from webapp.web.security import init_security
 from webapp.web.shell import init_shell
+
+T = TypeVar("T")
 
 PACKAGE = Path(__file__).parent
 CHECKOUT = PACKAGE.parent
@@ -188,12 +192,19 @@ def _sql_backend(settings: Settings, clock: Clock, ids: IdSource) -> Backend:
         migrations=Migrations(
             ping=lambda: _refusal_of(lambda: sql.current(database)),
             check=behind,
-            upgrade=lambda: sql.upgrade(database),
-            current=lambda: sql.current(database),
+            upgrade=lambda: _answered(lambda: sql.upgrade(database)),
+            current=lambda: _answered(lambda: sql.current(database)),
             head=sql.head,
         ),
         close=close,
     )
+
+
+def _answered(ask: Callable[[], T]) -> T:
+    try:
+        return ask()
+    except StoreFailure as failure:
+        raise unavailable(failure) from failure
 
 
 def _refusal_of(ask: Callable[[], object]) -> str | None:

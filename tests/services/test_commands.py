@@ -29,7 +29,7 @@ from webapp.engine.errors import (
 )
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.ports.locks import Leases
-from webapp.engine.ports.stores import WriteSet
+from webapp.engine.ports.stores import StoreFailure, WriteSet
 
 APPROVAL = flow("approval", [START, node("ask", "UserTask", {"Assignees": ["u1"]}), END])
 
@@ -240,6 +240,14 @@ def test_a_write_that_fails_in_passing_is_applied_again(
     assert len(house.pauses) == failures
     assert house.instance(task.instance_id).status is InstanceStatus.COMPLETED
     assert house.path(task.instance_id) == ["start", "ask", "end"]
+
+
+def test_a_refusal_keeps_to_itself_where_the_database_is(failing: tuple[Installation, FailingStores]) -> None:
+    house, broken = failing
+    broken.reading_fails = [StoreFailure("OperationalError: connection to server at 10.1.2.3 failed")]
+    with pytest.raises(Unavailable) as refused:
+        house.services.inbox.query(actor("u1"))
+    assert refused.value.details == {"reason": "OperationalError"}
 
 
 def test_five_failures_are_enough(failing: tuple[Installation, FailingStores]) -> None:

@@ -37,5 +37,6 @@ def _text(refusal: WorkflowError) -> str:
             lines.append(line)
     reason = refusal.details.get("reason")
     if reason:
-        lines.append(str(reason))
+        # Who gives commands may see all that the database said.
+        lines.append(str(refusal.__cause__ or reason))
     return "\n  ".join(lines)

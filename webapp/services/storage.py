@@ -17,8 +17,12 @@ _random = SystemRandom()
 
 
 def unavailable(failure: StoreFailure) -> Unavailable:
-    """Return the refusal that a store's failure becomes."""
-    return Unavailable("workflow.store.unavailable", code=UNAVAILABLE_STORE, details={"reason": failure.reason})
+    """Return the refusal that a store's failure becomes.
+
+    Its reason is the failure's kind alone: what the database says beside it, such as its address, is for the log.
+    """
+    kind = failure.reason.partition(":")[0]
+    return Unavailable("workflow.store.unavailable", code=UNAVAILABLE_STORE, details={"reason": kind})
 
 
 class Storage:
