@@ -285,7 +285,7 @@ def _filters(query: TaskQuery) -> dict[str, Any]:
         result["p_mine"] = query.mine[0] if query.mine else None
     if query.claimable is not None:
         result["p_me"] = query.claimable[0] if query.claimable else None
-        result["p_groups"] = list(query.claimable[1:])
+        result["p_principals"] = list(query.claimable)
     return result
 
 
@@ -327,10 +327,8 @@ def _conditions(tables: TableSet, filters: frozenset[str]) -> list[ColumnElement
         "p_mine": and_(column.key == mine, or_(column.claimed_by.is_(None), column.claimed_by == mine)),
         "p_me": and_(
             column.claimed_by.is_(None),
-            or_(
-                column.key.in_(bindparam("p_groups", expanding=True)),
-                and_(column.claimable, column.key == bindparam("p_me", type_=column.key.type)),
-            ),
+            column.key.in_(bindparam("p_principals", expanding=True)),
+            or_(column.claimable, column.key != bindparam("p_me", type_=column.key.type)),
         ),
     }
     return [known[name] for name in sorted(filters) if name in known]

@@ -16,7 +16,6 @@ from sqlalchemy import (
     func,
     literal,
     null,
-    or_,
     select,
     union,
     union_all,
@@ -125,13 +124,15 @@ def _readable(tables: TableSet) -> ColumnElement[bool]:
     """Return the condition that the account may read the instance: starter, assignee ever, copied (spec 6.7)."""
     instance, record, copy = tables.instances, tables.task_records, tables.task_copies
     account = bindparam("p_account", type_=Text())
-    had = (
-        select(record.c.instance_id)
-        .where(or_(record.c.assignee_id == account, record.c.actor_id == account), of_tenant(record))
-        .correlate(None)
+    own = instance.alias("own")
+    # One list of ids made from four indexes, so that the instances are not walked through.
+    readable = union(
+        select(own.c.id).where(own.c.starter_id == account, of_tenant(own)),
+        select(record.c.instance_id).where(record.c.assignee_id == account, of_tenant(record)),
+        select(record.c.instance_id).where(record.c.actor_id == account, of_tenant(record)),
+        select(copy.c.instance_id).where(copy.c.user_id == account, of_tenant(copy)),
     )
-    got = select(copy.c.instance_id).where(copy.c.user_id == account, of_tenant(copy)).correlate(None)
-    return or_(instance.c.starter_id == account, instance.c.id.in_(had), instance.c.id.in_(got))
+    return instance.c.id.in_(readable)
 
 
 @lru_cache(maxsize=8)

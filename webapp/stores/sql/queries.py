@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Executable, Table, bindparam, true
+from sqlalchemy import ColumnElement, Executable, FromClause, Table, bindparam, true
 from sqlalchemy.sql.elements import UnaryExpression
 
 from webapp.engine.ports.queries import Paging
@@ -13,7 +13,7 @@ from webapp.stores.ordering import Order
 from webapp.stores.sql.database import Transaction
 
 
-def of_tenant(table: Table) -> ColumnElement[bool]:
+def of_tenant(table: FromClause) -> ColumnElement[bool]:
     """Return the condition that keeps a statement inside its partition; the platform's tables need none."""
     return table.c.tenant_id == bindparam("p_tenant") if "tenant_id" in table.c else true()
 

@@ -185,11 +185,12 @@ class _Factory:
             _text("command_id"),
             _long("document", required=True),
         )
-        self._index(table, "parent_instance_id", filled="parent_instance_id")
-        self._index(table, "correlation_id", filled="correlation_id")
+        self._index(table, "parent_instance_id", by_tenant=True, filled="parent_instance_id")
+        self._index(table, "correlation_id", by_tenant=True, filled="correlation_id")
         self._index(table, "ended_at", by_tenant=True, filled="ended_at")
         self._index(table, "created_at", by_tenant=True)
         self._index(table, "starter_id", "created_at", by_tenant=True)
+        self._index(table, "status", "created_at", by_tenant=True)
         self._index(table, "status", "definition_name", by_tenant=True)
         return table
 
@@ -250,7 +251,8 @@ class _Factory:
             _long("document", required=True),
         )
         self._index(table, "instance_id")
-        self._index(table, "kind", "key", "created_at")
+        # The key first: a poller asks for kinds alone, and must go by due time.
+        self._index(table, "key", "kind", "created_at")
         self._index(table, "due_at", by_tenant=True, filled="due_at")
         if self.tenant:
             # One query claims what is due of all partitions of the database.
