@@ -45,6 +45,13 @@ function showFailure(xhr: XMLHttpRequest): void {
   });
 }
 
+/** Tells readers of the screen how many rows a list has now: what is swapped in is not read by itself. */
+function announce(list: HTMLElement): void {
+  const region = document.getElementById('announce');
+  const words = list.querySelector('[data-announce]')?.textContent;
+  if (region && words) region.textContent = words;
+}
+
 /** Registers the listeners. */
 export function startPartials(): void {
   let timer = 0;
@@ -76,6 +83,8 @@ export function startPartials(): void {
     showToast({ state: 'faulted', title: text('failed.title'), sub: text('failed.network') });
   });
   body.addEventListener('htmx:afterSettle', (event) => {
-    (event.target as HTMLElement).querySelector<HTMLElement>('[data-focus]')?.focus({ preventScroll: true });
+    const shown = event.target as HTMLElement;
+    shown.querySelector<HTMLElement>('[data-focus]')?.focus({ preventScroll: true });
+    if (shown.id === 'list') announce(shown);
   });
 }

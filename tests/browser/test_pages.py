@@ -112,6 +112,7 @@ def test_filters_are_the_address(visitors: VisitorFactory) -> None:
     page.locator("#keyword").fill("Filtered")
     expect(page).to_have_url(re.compile(r"/monitor\?keyword=Filtered$"))
     expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("#announce")).to_have_text("1 to 1 of 1")
     page.locator(".counter.completed").click()
     expect(page).to_have_url(re.compile("keyword=Filtered&status=Completed"))
     page.go_back()

@@ -118,6 +118,7 @@ def test_who_may_only_read_gets_no_buttons_and_is_refused(site: Site) -> None:
     assert "New workflow" not in page.text and 'action="/designer/import"' not in page.html
     assert visitor.post("/designer/new", title="Mine").status == 403
     assert visitor.post(f"/designer/{the_one(site)}/disable").status == 403
+    assert visit(site, "manager").get("/designer").status == 403
     assert visit(site, "manager").post("/designer/import", text=json.dumps(leave_request())).status == 403
 
 

@@ -8,8 +8,9 @@ from typing import Any
 from flask import Blueprint, Response, redirect, render_template, request
 from werkzeug.wrappers import Response as BaseResponse
 
+from webapp.accounts.permissions import DEFINITIONS_READ
 from webapp.engine.definitions.model import DefinitionStatus
-from webapp.engine.errors import Denied, WorkflowError
+from webapp.engine.errors import DENIED_PERMISSION, Denied, WorkflowError
 from webapp.engine.json_input import read_json
 from webapp.engine.numbers import JsonObject, encode
 from webapp.services.queries import DefinitionQuery
@@ -22,6 +23,14 @@ from webapp.web.shell import may, page_text, require_sign_in, toast
 
 blueprint = Blueprint("designer", __name__, url_prefix="/designer")
 blueprint.before_request(require_sign_in)
+
+
+@blueprint.before_request
+def require_reading() -> None:
+    """Keep the designer to those who may read definitions; who only starts them has the catalogue."""
+    if not may(DEFINITIONS_READ):
+        raise Denied("access.denied", code=DENIED_PERMISSION, params={"permission": DEFINITIONS_READ})
+
 
 STATUSES = [status.value for status in DefinitionStatus]
 SLUG_GAPS = re.compile(r"[^a-z0-9._-]+")
