@@ -30,6 +30,7 @@ export const durationControl: MakeControl = (context) => {
     },
     ...UNITS.map((each) => html('option', { value: each }, t(`designer.unit.${each}`))),
   );
+  unit.value = spec.unit ?? 'seconds';
   const typed = () => {
     if (amount.value.trim() === '') {
       emit(undefined);

@@ -1,6 +1,7 @@
 /** A field of the property panel: label, control, help or error. The control of each editor has a file of its own. */
 import type { Session } from '../app/session';
 import type { EditorName, Kind, Option } from '../model/activities';
+import type { Unit } from '../model/duration';
 import type { JsonValue } from '../model/json';
 import type { Problem } from '../model/problems';
 import { freshId, html } from '../view/html';
@@ -17,6 +18,8 @@ export interface FieldSpec {
   readonly default?: JsonValue | undefined;
   readonly options?: readonly Option[];
   readonly placeholder?: string;
+  /** Unit that an empty time span begins with. */
+  readonly unit?: Unit;
 }
 
 export interface ControlContext {

@@ -97,6 +97,7 @@ export class DefinitionPanel implements Panel {
         help: t('designer.definition.timeout.help'),
         editor: 'duration',
         kind: 'literal',
+        unit: 'days',
       },
       ['timeout'],
       () => session.doc.timeout ?? undefined,

@@ -153,6 +153,7 @@ export class NodePanel implements Panel {
             help: t('designer.node.timeoutSeconds.help'),
             editor: 'duration',
             kind: 'literal',
+            unit: 'days',
           },
           ['timeoutSeconds'],
           () => this.node?.timeoutSeconds ?? undefined,
