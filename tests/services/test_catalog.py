@@ -125,6 +125,12 @@ def test_a_name_out_of_the_grammar_is_refused(house: Installation, name: str) ->
     assert house.services.catalog.query(ADMIN).total == 0
 
 
+def test_an_update_without_a_display_name_takes_the_name_that_stays(house: Installation) -> None:
+    draft = house.services.catalog.create(ADMIN, {"name": "order", "displayName": "Order"})
+    saved = house.services.catalog.update(ADMIN, draft.id, {"name": "other"}, draft.revision)
+    assert (saved.name, saved.display_name) == ("order", "order")
+
+
 def test_a_blank_display_name_is_refused_and_a_missing_one_is_the_name(house: Installation) -> None:
     with pytest.raises(InputInvalid):
         house.services.catalog.create(ADMIN, {**DOCUMENT, "displayName": "  "})

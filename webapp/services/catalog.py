@@ -100,6 +100,8 @@ class CatalogService:
         require(actor, DEFINITIONS_WRITE)
         given = codec.read_definition(document)
         check_display_name(given)
+        # A missing display name becomes the name that stays, not the one in the document.
+        unnamed = document.get("displayName") is None
 
         def change(stored: WorkflowDefinition) -> WorkflowDefinition:
             return msgspec.structs.replace(
@@ -107,6 +109,7 @@ class CatalogService:
                 id=stored.id,
                 tenant_id=stored.tenant_id,
                 name=stored.name,
+                display_name=stored.name if unnamed else given.display_name,
                 version=stored.version,
                 status=DefinitionStatus.DRAFT,
                 created_at=stored.created_at,
