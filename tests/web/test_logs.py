@@ -51,6 +51,13 @@ def test_a_request_leaves_one_line_with_its_id(tmp_path: Path, lines: io.StringI
     assert line["timestamp"].endswith("Z")
 
 
+def test_a_line_after_a_request_does_not_carry_its_id(tmp_path: Path, lines: io.StringIO) -> None:
+    site = make_site(tmp_path)
+    site.anybody().get("/me", X_Request_Id="job-7")
+    logging.getLogger("gunicorn.error").warning("Invalid request")
+    assert [line.get("request_id") for line in read(lines)] == ["job-7", None]
+
+
 def test_a_failure_is_logged_with_its_trace_and_the_same_id(tmp_path: Path, lines: io.StringIO) -> None:
     site = make_site(tmp_path)
 

@@ -93,6 +93,8 @@ class _Server(BaseApplication):
             "timeout": 120,
             "graceful_timeout": GRACEFUL_SECONDS,
             "keepalive": 5,
+            # Lists take many values of one filter; this is as long a line as gunicorn bounds.
+            "limit_request_line": 8190,
             "accesslog": None,
             "logger_class": _Logger,
             "control_socket_disable": True,

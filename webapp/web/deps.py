@@ -90,6 +90,7 @@ def init_identity(app: Flask) -> None:
     app.before_request(_begin)
     app.before_request(_identify)
     app.after_request(_end)
+    app.teardown_request(_forget)
 
 
 def _begin() -> None:
@@ -104,6 +105,11 @@ def _begin() -> None:
 def _end(response: Response) -> Response:
     response.headers[REQUEST_ID_HEADER] = g.request_id if "request_id" in g else installation().new_id()
     return response
+
+
+def _forget(error: BaseException | None) -> None:
+    """Let the thread's later lines, such as the server's own, not carry this request's id."""
+    structlog.contextvars.clear_contextvars()
 
 
 def _identify() -> None:
