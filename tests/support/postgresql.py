@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy import URL, make_url
 
+UNREACHABLE = "POSTGRESQL IS NOT REACHABLE"
 DEFAULT_URL = "postgresql://postgres@127.0.0.1:5432/postgres"
 
 
@@ -35,7 +36,7 @@ def require_server() -> None:
     try:
         _connect(url).close()
     except psycopg.OperationalError as error:
-        reason = f"POSTGRESQL IS NOT REACHABLE at {url!r}: its tests did not run ({error})"
+        reason = f"{UNREACHABLE} at {url!r}: {str(error).splitlines()[0]}"
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
