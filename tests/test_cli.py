@@ -239,6 +239,11 @@ def test_the_database_is_made_and_told(tmp_path: Path) -> None:
         ({"WAYPOST_THREADS": "0"}, ["WAYPOST_THREADS", "0"]),
         ({"WAYPOST_SECRET_KEY": ""}, ["WAYPOST_SECRET_KEY"]),
         ({"WAYPOST_DEMO": "1", "WAYPOST_HOST": "0.0.0.0"}, ["WAYPOST_HOST", "0.0.0.0"]),
+        ({"WAYPOST_DATA": "/dev/null/waypost"}, ["WAYPOST_DATA", "/dev/null/waypost"]),
+        (
+            {"WAYPOST_DATABASE_URL": "sqlite:////dev/null/w/a.db"},
+            ["WAYPOST_DATABASE_URL", "sqlite:////dev/null/w/a.db"],
+        ),
     ],
 )
 def test_a_bad_setting_ends_every_command_with_one_line(

@@ -16,7 +16,7 @@ from webapp.accounts.passwords import Passwords
 from webapp.accounts.ports import AccountStore
 from webapp.channels.console import ConsolePublisher
 from webapp.cli import register_commands
-from webapp.config import Settings
+from webapp.config import Settings, SettingsError
 from webapp.engine.activities.registry import ActivityRegistry
 from webapp.engine.builtin import BUILTIN
 from webapp.engine.clock import Clock, IdSource, SystemClock, SystemIds
@@ -158,9 +158,12 @@ def _services(
 
 
 def _sql_backend(settings: Settings, clock: Clock, ids: IdSource) -> Backend:
-    for url in (settings.database_url, settings.lock_connection):
+    for variable, url in (
+        ("WAYPOST_DATABASE_URL", settings.database_url),
+        ("WAYPOST_LOCK_CONNECTION", settings.lock_connection),
+    ):
         if url.startswith("sqlite:"):
-            Path(sql.normal_url(url).database or "").parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(Path(sql.normal_url(url).database or "").parent, variable, url, settings)
     # A request takes one connection at a time, a wave of the poller as well; some more for those of the shell.
     pool_size = settings.threads + settings.poller_threads + 4
     database = sql.create_database(
@@ -198,6 +201,15 @@ def _sql_backend(settings: Settings, clock: Clock, ids: IdSource) -> Backend:
         ),
         close=close,
     )
+
+
+def _make_folder(folder: Path, variable: str, url: str, settings: Settings) -> None:
+    """Make a database file's folder. :raises SettingsError: it cannot be made, named by the setting it comes from."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        named = ("WAYPOST_DATA", str(settings.data)) if folder == settings.data else (variable, url)
+        raise SettingsError("config.folder_made", *named, folder=str(folder), reason=error.strerror or "") from error
 
 
 def _answered(ask: Callable[[], T]) -> T:
