@@ -96,6 +96,8 @@ def _prepare_sqlite(engine: Engine, synchronous: str) -> None:
         cursor = connection.cursor()
         _write_ahead(cursor)
         cursor.execute(f"PRAGMA synchronous={synchronous}")
+        # Pages that every command touches are copied back four times less often than by default; 16 MB of WAL.
+        cursor.execute("PRAGMA wal_autocheckpoint=4000")
         cursor.execute("PRAGMA foreign_keys=ON")
         cursor.execute("PRAGMA temp_store=MEMORY")
         cursor.execute("PRAGMA cache_size=-16000")

@@ -51,6 +51,8 @@ def upgrade(target: Engine | str | URL) -> str | None:
         try:
             with engine.execution_options(**{WRITES: True}).begin() as connection:
                 if connection.dialect.name == POSTGRESQL:
+                    # Another start's migration takes as long as it takes.
+                    connection.execute(text("SET LOCAL lock_timeout = 0"))
                     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
                 before = _revision(connection)
                 config = _config()
