@@ -268,6 +268,39 @@ def test_the_stores_need_no_flask_app(sqlite):
     assert SqlStores(sqlite).maintenance.reachable()
 
 
+def test_a_busy_lease_file_is_not_taken_for_a_damaged_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.05)
+    path = tmp_path / "leases.db"
+    create_lease_database(f"sqlite:///{path}").dispose()
+    before = path.stat().st_ino
+    other = sqlite3.connect(path)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreFailure) as caught:
+        create_lease_database(f"sqlite:///{path}")
+    assert caught.value.transient
+    assert path.stat().st_ino == before
+    other.close()
+
+
+def test_processes_that_start_together_make_one_lease_file(tmp_path):
+    failures = []
+    ready = threading.Barrier(4)
+
+    def start():
+        ready.wait()
+        try:
+            create_lease_database(f"sqlite:///{tmp_path / 'leases.db'}").dispose()
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert failures == []
+
+
 @pytest.mark.postgresql
 def test_leases_on_a_server_do_not_wait_for_its_disk(migrated_postgresql):
     engine = create_lease_database(migrated_postgresql.url)

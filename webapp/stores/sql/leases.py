@@ -15,6 +15,7 @@ from sqlalchemy import (
     Update,
     bindparam,
     delete,
+    inspect,
     literal,
     select,
     text,
@@ -26,11 +27,12 @@ from sqlalchemy.sql.dml import Insert
 from webapp.engine.clock import Clock, IdSource, SystemIds
 from webapp.stores.leasing import LeaseRow, RowLeases
 from webapp.stores.processes import ProcessIdentity, this_process
-from webapp.stores.sql.database import autocommitting, create_database, failure, normal_url
+from webapp.stores.sql.database import WRITES, autocommitting, create_database, failure, normal_url
 from webapp.stores.sql.dialects import POSTGRESQL, SQLITE, Instant, begins_with, insert_into, lease_clock
 from webapp.stores.sql.tables import LEASES
 
 _POOL_SIZE = 10
+_DAMAGE = ("SQLITE_NOTADB", "SQLITE_CORRUPT")
 
 
 def create_lease_database(url: str | URL, *, pool_size: int = _POOL_SIZE) -> Engine:
@@ -43,9 +45,7 @@ def create_lease_database(url: str | URL, *, pool_size: int = _POOL_SIZE) -> Eng
     if parsed.get_backend_name() != SQLITE:
         return create_database(parsed, pool_size=pool_size, durable=False)
     engine = create_database(parsed, sqlite_synchronous="OFF", pool_size=pool_size)
-    try:
-        _make_table(engine)
-    except DatabaseError:
+    if not _make_table(engine):
         engine.dispose()
         for suffix in ("", "-wal", "-shm"):
             Path(f"{parsed.database}{suffix}").unlink(missing_ok=True)
@@ -53,12 +53,23 @@ def create_lease_database(url: str | URL, *, pool_size: int = _POOL_SIZE) -> Eng
     return engine
 
 
-def _make_table(engine: Engine) -> None:
-    with engine.connect() as connection:
-        connection.execute(text("PRAGMA quick_check")).all()
-        LEASES.create(connection, checkfirst=True)
-        connection.execute(select(LEASES.c.stamp).limit(1)).all()
-        connection.commit()
+def _make_table(engine: Engine) -> bool:
+    """Make the table if it is missing; False: the file is damaged or of another shape.
+
+    Two processes that start together take turns. A busy file is not a damaged one: it must never be removed from
+    under a process that works.
+    """
+    try:
+        with engine.execution_options(**{WRITES: True}).begin() as connection:
+            if connection.execute(text("PRAGMA quick_check")).scalar() != "ok":
+                return False
+            LEASES.create(connection, checkfirst=True)
+            found = {column["name"] for column in inspect(connection).get_columns(LEASES.name)}
+            return found == set(LEASES.columns.keys())
+    except DatabaseError as error:
+        if str(getattr(error.orig, "sqlite_errorname", "")).startswith(_DAMAGE):
+            return False
+        raise failure(error) from error
 
 
 class SqlLeaseRows:
