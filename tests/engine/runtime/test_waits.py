@@ -348,6 +348,7 @@ def test_cancel_ends_everything_that_is_open() -> None:
         NodeStatus.CANCELED,
         NodeStatus.CANCELED,
     ]
+    assert run.node("slow").ended_at == run.world.clock.now()
     assert run.topics[-1] == "instance.canceled"
     assert run.audit[-1].reason == "not needed"
     assert run.last.write_set.columns_changed
