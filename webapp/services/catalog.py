@@ -22,7 +22,7 @@ from webapp.engine.expressions import Diagnostic, TextKind
 from webapp.engine.expressions.functions import FUNCTIONS
 from webapp.engine.instances.journal import AuditEntry
 from webapp.engine.instances.limits import MAX_REMARK
-from webapp.engine.instances.requests import check_size
+from webapp.engine.instances.requests import check_document
 from webapp.engine.numbers import JsonObject, JsonValue
 from webapp.engine.ports.queries import (
     DEFINITION_SORTS,
@@ -267,7 +267,7 @@ class CatalogService:
 
     def evaluate_expression(self, text: str, kind: str, variables: JsonObject) -> JsonValue:
         """Return the value over the variables. :raises ExpressionError: with the place of the mistake."""
-        check_size(variables, "variables")
+        check_document(variables, "variables")
         chosen, evaluator = text_kind(kind), self._engine.evaluator
         if chosen is TextKind.TEMPLATE:
             return evaluator.render(text, variables)

@@ -22,7 +22,7 @@ from webapp.engine.errors import (
 from webapp.engine.instances.journal import AuditEntry
 from webapp.engine.instances.limits import MAX_CORRELATION, MAX_REMARK
 from webapp.engine.instances.model import NodeInstance, WorkflowInstance
-from webapp.engine.instances.requests import StartRequest, check_size
+from webapp.engine.instances.requests import StartRequest, check_document
 from webapp.engine.numbers import JsonObject
 from webapp.engine.ports.queries import (
     INSTANCE_SORTS,
@@ -130,7 +130,7 @@ class InstanceService:
         self, actor: Actor, bookmark_id: str, inputs: JsonObject, expected_key: str | None = None
     ) -> WorkflowInstance:
         """Resume any waiting point with inputs as they are: for operators and tests (3.16)."""
-        check_size(inputs, "inputs")
+        check_document(inputs, "inputs")
         bookmark = self._storage.read(actor.partition, lambda work: work.bookmarks.find(actor.partition, bookmark_id))
         if bookmark is None or bookmark.instance_id is None:
             raise NotFound("workflow.bookmark.not_found", code=NOTFOUND_BOOKMARK, params={"id": bookmark_id})

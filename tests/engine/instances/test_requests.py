@@ -7,7 +7,7 @@ import pytest
 from webapp.engine.definitions.model import VariableDefinition, WorkflowDefinition
 from webapp.engine.errors import InputInvalid
 from webapp.engine.instances.limits import MAX_VARIABLES_BYTES
-from webapp.engine.instances.requests import VARIABLE_TYPES, StartRequest, check_size, initial_variables
+from webapp.engine.instances.requests import VARIABLE_TYPES, StartRequest, check_document, initial_variables
 from webapp.engine.numbers import JsonDecimal, JsonObject
 
 GOOD: dict[str, list[object]] = {
@@ -106,7 +106,18 @@ def test_texts_have_their_lengths() -> None:
 
 
 def test_the_size_of_a_document_is_returned_or_refused() -> None:
-    assert check_size({"x": "é"}, "variables") == len('{"x":"é"}'.encode())
-    assert check_size({"x": "t" * (MAX_VARIABLES_BYTES - 8)}, "variables") == MAX_VARIABLES_BYTES
+    assert check_document({"x": "é"}, "variables") == len('{"x":"é"}'.encode())
+    assert check_document({"x": "t" * (MAX_VARIABLES_BYTES - 8)}, "variables") == MAX_VARIABLES_BYTES
     with pytest.raises(InputInvalid):
-        check_size({"x": "t" * (MAX_VARIABLES_BYTES - 7)}, "variables")
+        check_document({"x": "t" * (MAX_VARIABLES_BYTES - 7)}, "variables")
+
+
+def test_a_document_with_a_null_character_is_refused_at_its_variable() -> None:
+    document: JsonObject = {"ok": "a\\u0000b", "v": [{"x": "a\x00b"}], "a\x00": 1}
+    with pytest.raises(InputInvalid) as refusal:
+        begin(document)
+    assert [(problem.path, problem.key) for problem in refusal.value.problems] == [
+        ("variables.v", "workflow.input.nul"),
+        ("variables", "workflow.input.nul"),
+    ]
+    assert begin({"ok": "a\\u0000b"}) == {"ok": "a\\u0000b"}

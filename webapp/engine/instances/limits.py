@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from webapp.engine.errors import Problem
+from webapp.engine.numbers import JsonValue
 
 MAX_TITLE = 500
 MAX_KEY = 200
@@ -24,6 +25,15 @@ def length_problems(path: str, text: str | None, limit: int) -> list[Problem]:
     if "\x00" in text:
         return [Problem(path=path, key="workflow.input.nul")]
     return []
+
+
+def holds_nul(value: JsonValue) -> bool:
+    """Tell whether a text anywhere in a value holds U+0000."""
+    if isinstance(value, str):
+        return "\x00" in value
+    if isinstance(value, dict):
+        return any("\x00" in name or holds_nul(member) for name, member in value.items())
+    return isinstance(value, list) and any(holds_nul(member) for member in value)
 
 
 def blank_problems(path: str, text: str | None) -> list[Problem]:

@@ -15,6 +15,7 @@ from webapp.engine.instances.limits import (
     MAX_CORRELATION,
     MAX_TITLE,
     MAX_VARIABLES_BYTES,
+    holds_nul,
     length_problems,
 )
 from webapp.engine.numbers import JsonObject, JsonValue, copy_json, encode
@@ -76,13 +77,26 @@ def initial_variables(definition: WorkflowDefinition, request: StartRequest) -> 
             variables[declared.name] = copy_json(declared.default_value)
     if problems:
         raise InputInvalid("workflow.start.invalid", problems=problems)
-    check_size(variables, "variables")
+    check_document(variables, "variables")
     return variables
 
 
-def check_size(variables: JsonObject, path: str) -> int:
-    """Return the size of a variables document in bytes. :raises InputInvalid: over the limit of spec 13."""
-    size = len(encode(variables))
+def check_document(variables: JsonObject, path: str) -> int:
+    """Return the size of a variables document in bytes.
+
+    :raises InputInvalid: it is over the limit of spec 13, or a text in it holds U+0000 (spec 25), which a page's form
+        may send and the JSON door never lets in.
+    """
+    data = encode(variables)
+    size = len(data)
+    if b"\\u0000" in data:
+        problems = [
+            Problem(path=path if "\x00" in name else f"{path}.{name}", key="workflow.input.nul")
+            for name, value in variables.items()
+            if holds_nul({name: value})
+        ]
+        if problems:
+            raise InputInvalid("workflow.input.nul", problems=problems)
     if size > MAX_VARIABLES_BYTES:
         raise InputInvalid(
             "workflow.variables.too_large", code=TOO_LARGE, params={"max": MAX_VARIABLES_BYTES}, path=path

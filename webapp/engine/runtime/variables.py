@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from webapp.engine.instances.limits import MAX_VARIABLES_BYTES
+from webapp.engine.instances.limits import MAX_VARIABLES_BYTES, holds_nul
 from webapp.engine.instances.model import LAST_ERROR, OUTCOME
-from webapp.engine.numbers import JsonObject, JsonValue, encode
+from webapp.engine.numbers import JsonObject, encode
 
 
 class OutputsRefused(Exception):
@@ -65,14 +65,6 @@ def _checked_size(outputs: JsonObject) -> int:
     except Exception as error:
         raise OutputsRefused("workflow.activity.not_json", text=str(error)) from error
     # Only outputs with a text that looks like the escape are looked into.
-    if b"\\u0000" in data and _holds_nul(outputs):
+    if b"\\u0000" in data and holds_nul(outputs):
         raise OutputsRefused("workflow.variables.nul")
     return len(data)
-
-
-def _holds_nul(value: JsonValue) -> bool:
-    if isinstance(value, str):
-        return "\x00" in value
-    if isinstance(value, dict):
-        return any("\x00" in name or _holds_nul(member) for name, member in value.items())
-    return isinstance(value, list) and any(_holds_nul(member) for member in value)

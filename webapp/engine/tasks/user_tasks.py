@@ -18,7 +18,7 @@ from webapp.engine.errors import (
 from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
 from webapp.engine.instances.limits import MAX_ACCOUNT, MAX_OUTCOME, MAX_REMARK, blank_problems, length_problems
 from webapp.engine.instances.model import LAST_ERROR, OUTCOME, InstanceStatus
-from webapp.engine.instances.requests import check_size
+from webapp.engine.instances.requests import check_document
 from webapp.engine.numbers import JsonObject, JsonValue
 
 ACTOR = "actorId"
@@ -113,7 +113,7 @@ def check_decision(payload: JsonObject, outcome: str, comment: str | None, varia
             )
     if problems:
         raise InputInvalid("workflow.task.invalid", problems=problems)
-    check_size(variables, "variables")
+    check_document(variables, "variables")
 
 
 def person_problems(path: str, names: Sequence[str]) -> list[Problem]:
