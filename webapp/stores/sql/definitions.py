@@ -34,6 +34,9 @@ from webapp.stores.sql.dialects import Instant, contains
 from webapp.stores.sql.queries import by_key, of_tenant, order_by, total_of, window
 from webapp.stores.sql.tables import PLATFORM_SET, SETS, TENANT_SET, TableSet
 
+MAX_VERSION = 2**31 - 1
+"""What the column of versions can hold."""
+
 _SUMMARY = (
     "id",
     "name",
@@ -99,6 +102,9 @@ class SqlDefinitions:
 
     def header_by_version(self, partition: Partition, name: str, version: int) -> DefinitionSummary | None:
         """Return the columns of that version of the name, or None."""
+        if not 0 < version <= MAX_VERSION:
+            # No version has such a number, and PostgreSQL refuses to compare an integer column with it.
+            return None
         return self._summary(_of(partition).by_version, scope(partition, p_name=name, p_version=version))
 
     def latest_published(self, partition: Partition, name: str) -> DefinitionSummary | None:
