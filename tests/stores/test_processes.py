@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.stores.records import process_start
+from webapp.stores import processes
 from webapp.stores.processes import ProcessIdentity, this_process
 
 
@@ -60,3 +61,19 @@ def test_nothing_is_said_of_other_hosts():
 def test_a_holder_id_may_hold_slashes():
     me = this_process()
     assert me.is_gone(f"eu/west/{me.host_key}/{2**22 + 1}/1/0192")
+
+
+def test_a_process_that_the_system_does_not_show_is_not_gone(child, monkeypatch):
+    # As with a hidden /proc, or when this process has no file descriptor left.
+    me = this_process()
+    token = token_of(me, child.pid, process_start(child.pid))
+    monkeypatch.setattr(processes, "_read", lambda path: "")
+    assert not me.is_gone(token)
+    child.kill()
+    child.wait()
+    assert me.is_gone(token)
+
+
+def test_a_process_that_did_not_know_its_start_is_known_by_its_number(child):
+    me = this_process()
+    assert not me.is_gone(f"holder/{me.host_key}/{child.pid}//0192")

@@ -26,7 +26,9 @@ class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
         parts = token.rsplit("/", 4)
         if len(parts) != 5 or parts[1] != self.host_key or not parts[2].isdecimal():
             return False
-        return _started(int(parts[2])) != parts[3]
+        started = _started(int(parts[2]))
+        # Where the system does not say when it started, the process that has the number is taken for the same one.
+        return started is None or (started != "" and parts[3] != "" and started != parts[3])
 
 
 def this_process() -> ProcessIdentity:
