@@ -110,3 +110,40 @@ def test_signs_of_life_that_fail_are_refusals(rows, leases, method):
     rows.fail(method)
     with pytest.raises(Unavailable):
         leases.beat("poller:x", at(1)) if method == "beat" else leases.live("poller:", at(1))
+
+
+def test_a_lease_whose_answer_was_lost_is_held_all_the_same(rows, leases, monkeypatch):
+    take = MemoryLeaseRows.take
+    lost = [StoreFailure("lost connection", transient=True)]
+
+    def take_and_lose(self, name, row, seconds):
+        taken = take(self, name, row, seconds)
+        if lost:
+            raise lost.pop()
+        return taken
+
+    monkeypatch.setattr(FailingRows, "take", take_and_lose)
+    with leases.hold("i1"):
+        assert rows.read("i1") is not None
+    assert rows.read("i1") is None
+
+
+def test_a_refusal_keeps_what_the_database_said_to_itself(rows, leases, monkeypatch):
+    def fail(self, name, row, seconds):
+        raise StoreFailure("OperationalError: connection to server at 10.0.0.3 failed")
+
+    monkeypatch.setattr(FailingRows, "take", fail)
+    with pytest.raises(Unavailable) as caught, leases.hold("i1"):
+        pass
+    assert caught.value.details == {"reason": "OperationalError"}
+
+
+def test_a_late_renewal_leaves_the_next_holders_lease_alone(rows, leases, caplog):
+    renewal = leases._renewal
+    with leases.hold("i1"):
+        (late,) = renewal._held.items()
+    with caplog.at_level(logging.WARNING, "waypost.leases"), leases.hold("i1"):
+        # The thread had taken the first lease to renew it, and comes to it when the second is held.
+        renewal._renew(*late)
+        assert "i1" in renewal._held
+    assert caplog.records == []

@@ -160,10 +160,9 @@ class RowLeases:
         return LockTimeout("workflow.lock.timeout", params={"name": name, "seconds": self._lock_timeout})
 
     def _acquire(self, name: str, deadline: float) -> LeaseRow:
-        wait = FIRST_WAIT_SECONDS
+        wait, row = FIRST_WAIT_SECONDS, self._new_row()
         while True:
-            row = self._try(name, deadline)
-            if row is not None:
+            if self._try(name, row, deadline):
                 return row
             left = deadline - time.monotonic()
             if left <= 0:
@@ -173,29 +172,31 @@ class RowLeases:
             wait = min(2 * wait, LONGEST_WAIT_SECONDS)
 
     def _acquire_once(self, name: str, deadline: float) -> LeaseRow:
-        row = self._try(name, deadline)
-        if row is None:
+        row = self._new_row()
+        if not self._try(name, row, deadline):
             raise _Busy
         return row
 
-    def _try(self, name: str, deadline: float) -> LeaseRow | None:
+    def _try(self, name: str, row: LeaseRow, deadline: float) -> bool:
         """Take the lease if it is free, expired, or of a dead process of this host."""
-        row = self._new_row()
         try:
             if self._rows.take(name, row, self._lease_seconds):
-                return row
+                return True
             current = self._rows.read(name)
-            if (
-                current is not None
-                and self._identity.is_gone(current.holder)
-                and self._rows.take_over(name, row, current.stamp, self._lease_seconds)
+            if current is None:
+                return False
+            if current.stamp == row.stamp:
+                # An earlier try took it, and its answer was lost on the way.
+                return True
+            if self._identity.is_gone(current.holder) and self._rows.take_over(
+                name, row, current.stamp, self._lease_seconds
             ):
                 _log.info("lease taken over from a process that is gone", extra={"lease": name})
-                return row
+                return True
         except StoreFailure as failure:
             if not failure.transient or time.monotonic() >= deadline:
                 raise _unavailable(failure) from failure
-        return None
+        return False
 
     def _release(self, name: str, stamp: str) -> None:
         try:
@@ -210,7 +211,9 @@ class _Busy(Exception):
 
 
 def _unavailable(failure: StoreFailure) -> Unavailable:
-    return Unavailable("workflow.store.unavailable", code=UNAVAILABLE_STORE, details={"reason": failure.reason})
+    # The kind alone: what the database says beside it, such as its address, is for the log.
+    kind = failure.reason.partition(":")[0]
+    return Unavailable("workflow.store.unavailable", code=UNAVAILABLE_STORE, details={"reason": kind})
 
 
 def _guarded(call: Callable[[], T]) -> T:
@@ -265,12 +268,19 @@ class _Renewal:
 
     def _renew(self, name: str, lease: _Held) -> None:
         if time.monotonic() - lease.since > self._longest:
-            _log.error("lease held too long, renewed no more", extra={"lease": name})
-            self.remove(name)
+            if self._forget(name, lease):
+                _log.error("lease held too long, renewed no more", extra={"lease": name})
             return
         try:
-            if not self._rows.renew(name, lease.stamp, self._lease_seconds):
+            if not self._rows.renew(name, lease.stamp, self._lease_seconds) and self._forget(name, lease):
                 _log.warning("lease lost", extra={"lease": name})
-                self.remove(name)
         except StoreFailure as failure:
             _log.warning("lease not renewed", extra={"lease": name, "reason": failure.reason})
+
+    def _forget(self, name: str, lease: _Held) -> bool:
+        """Renew no more, unless the lease was released meanwhile: then the name may be held anew, by another stamp."""
+        with self._condition:
+            if self._held.get(name) is not lease:
+                return False
+            del self._held[name]
+            return True
