@@ -186,6 +186,12 @@ def test_a_day_that_is_none_is_shown_as_it_stands(page: PageText) -> None:
     assert facts[0].text == "soon"
 
 
+def test_an_instant_beside_the_calendar_stands_as_it_is(page: PageText) -> None:
+    hostile = "0001-01-01T00:00:00+14:00"
+    facts = Words(page, {}, "").facts({"at": hostile}, [VariableDefinition(name="at", type="dateTime")])
+    assert facts[0].text == hostile
+
+
 @pytest.mark.parametrize(
     ("state", "label"),
     [

@@ -128,8 +128,9 @@ def show_value(type_name: str, value: JsonValue, zone: tzinfo) -> str:
 def _local_minute(value: str, zone: tzinfo) -> str:
     try:
         return f"{datetime.fromisoformat(value).astimezone(zone):%Y-%m-%dT%H:%M}"
-    except ValueError:
-        # A default of another shape is the designer's mistake; the field shows it and the start refuses it.
+    except (ValueError, OverflowError):
+        # A default of another shape, or an instant that has no day in this zone's calendar, is the designer's mistake:
+        # the field shows it and the start refuses it.
         return value
 
 

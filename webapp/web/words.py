@@ -173,8 +173,9 @@ class Words:
                 return self._page.day(date.fromisoformat(value))
             if type_name == "dateTime" and value:
                 return self._page.exact_time(datetime.fromisoformat(value))
-        except ValueError:
-            # Written by something that the start's type check did not see: shown as it stands.
+        except (ValueError, OverflowError):
+            # Written by something that the start's type check did not see, or an instant beside the calendar of this
+            # zone: shown as it stands.
             return value
         return self.value(value)
 
