@@ -64,7 +64,7 @@ def _list_page(status: int = 200, **dialog: Any) -> BaseResponse:
         "statuses": STATUSES,
         "filter": chosen,
         "sort": args.get("sort", ""),
-        "listing": Listing(page_text(), query.paging, page.total, len(page.items)),
+        "listing": Listing(page_text(), query.paging, page.total, len(page.items), path="/designer"),
         "new": _new_fields({}, {}),
         **dialog,
     }

@@ -125,7 +125,7 @@ def _page(chosen: TaskDetail | None, refused: Refused | None = None, status: int
         "filter": shown,
         "filtered": bool(shown["keyword"] or shown["due"] or shown["definition"]),
         "groups": group_tasks(found.items, query.paging.sorts[0].field, page),
-        "listing": Listing(page, query.paging, found.total, len(found.items)),
+        "listing": Listing(page, query.paging, found.total, len(found.items), path="/inbox"),
         "tabs": _tabs(shown["scope"], found.total),
         "chosen": chosen is not None,
         "task": detail,
@@ -246,7 +246,7 @@ def _links(task_id: str, ids: Sequence[str]) -> dict[str, str | None]:
     before = ids[at - 1] if at > 0 else None
 
     def to(path: str) -> str:
-        return list_url(path, part=None, offset=request.args.get("offset"))
+        return list_url(path, offset=request.args.get("offset"))
 
     return {
         "here": to(f"/inbox/{task_id}"),

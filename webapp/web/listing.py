@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
@@ -16,6 +17,8 @@ from webapp.web.i18n import PageText
 
 PAGE_SIZE = 50
 
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
+
 
 def read_paging(args: Mapping[str, str], default_sort: str, page_size: int = PAGE_SIZE) -> Paging:
     """Return order and window from query arguments; the services check the ranges and the field names."""
@@ -29,7 +32,7 @@ def read_integer(args: Mapping[str, str], name: str, default: int) -> int:
     value = args.get(name, "")
     if not value:
         return default
-    if not value.lstrip("-").isdecimal() or len(value) > 10:
+    if not _WHOLE_NUMBER.fullmatch(value):
         raise InputInvalid("ui.filter.unreadable", path=name, params={"name": name, "value": value[:40]})
     return int(value)
 
@@ -40,17 +43,21 @@ def read_day(args: Mapping[str, str], name: str, zone: tzinfo, *, end: bool = Fa
     if not value:
         return None
     try:
-        day = date.fromisoformat(value)
-    except ValueError:
+        start = datetime.combine(date.fromisoformat(value), time.min, tzinfo=zone)
+        return (start + timedelta(days=1) if end else start).astimezone(UTC)
+    except (ValueError, OverflowError):
+        # The calendar's first and last day have a neighbour that is none.
         raise InputInvalid("ui.filter.unreadable", path=name, params={"name": name, "value": value[:40]}) from None
-    start = datetime.combine(day, time.min, tzinfo=zone)
-    return (start + timedelta(days=1) if end else start).astimezone(UTC)
 
 
 class Listing:
-    """The state of one list, for its heads, its pages and its filters."""
+    """The state of one list, for its heads, its pages and its filters.
 
-    def __init__(self, page_text: PageText, paging: Paging, total: int, shown: int) -> None:
+    ``path`` is the list's own address: a refused command, or a row opened beside the list, is shown under another.
+    """
+
+    def __init__(self, page_text: PageText, paging: Paging, total: int, shown: int, *, path: str) -> None:
+        self._path = path
         self._text = page_text
         self._sorts = {sort.field: sort.descending for sort in paging.sorts}
         self._first = paging.sorts[0].field if paging.sorts else None
@@ -61,7 +68,7 @@ class Listing:
 
     def url(self, **changes: str | int | None) -> str:
         """Return this page's address with some arguments changed; None or '' takes one out."""
-        return list_url(**changes)
+        return list_url(self._path, **changes)
 
     def direction(self, column: str) -> str | None:
         """Return ascending or descending for the column that is sorted by first."""
@@ -89,8 +96,12 @@ class Listing:
 
 
 def list_url(path: str | None = None, /, **changes: str | int | None) -> str:
-    """Return the address of a list with its arguments as they are, but for the changes."""
+    """Return the address of a list with its arguments as they are, but for the changes.
+
+    ``part`` says how much of a page one request wants; it is no state of the list and is never carried on.
+    """
     args: MultiDict[str, Any] = MultiDict(request.args)
+    args.pop("part", None)
     if "offset" not in changes:
         args.pop("offset", None)
     for name, value in changes.items():

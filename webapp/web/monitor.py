@@ -60,7 +60,7 @@ def instances() -> Response:
         "more": [_more_field(name, chosen[name]) for name in MORE],
         "more_count": sum(1 for name in MORE if chosen[name]),
         "sort": args.get("sort", ""),
-        "listing": Listing(page, query.paging, found.total, len(found.items)),
+        "listing": Listing(page, query.paging, found.total, len(found.items), path="/monitor"),
     }
     return render("monitor/list.html", "list", **context)
 

@@ -75,7 +75,7 @@ def _page(chosen: InstanceOverview | None) -> Response:
         "tab_counts": {
             name: sum(counts.get(status.value, 0) for status in statuses) for name, statuses in TABS.items()
         },
-        "listing": Listing(page_text(), query.paging, page.total, len(page.items)),
+        "listing": Listing(page_text(), query.paging, page.total, len(page.items), path="/requests"),
         "chosen": chosen is not None,
         "overview": shown,
         **(_details(shown) if shown else {}),
