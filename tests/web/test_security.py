@@ -172,6 +172,28 @@ def test_the_counters_forget_the_oldest_when_there_are_too_many(site: Site, monk
     assert len(limits._failures) == 3
 
 
+def test_a_name_of_any_length_takes_little_to_remember(site: Site) -> None:
+    limits = FailureLimits(site.clock.now)
+    limits.sign_in_failed("192.0.2.1", "x" * 1_000_000)
+    assert all(len(part) <= 128 for key in limits._failures for part in key)
+
+
+def test_a_password_cannot_be_guessed_through_the_form_that_changes_it(site: Site) -> None:
+    client = site.app.test_client()
+    sign_in(client)
+    for _ in range(FailureLimits.PER_NAME):
+        guess = {"current": "wrong", "new": "new password", "again": "new password"}
+        answer = client.post("/account/password", data=guess | {"csrf_token": token_of(client, "/account")})
+        assert answer.status_code == 422
+    right = {"current": "emma!", "new": "new password", "again": "new password"}
+    refused = client.post("/account/password", data=right | {"csrf_token": token_of(client, "/account")})
+    assert refused.status_code == 429
+    site.clock.advance(300)
+    assert (
+        client.post("/account/password", data=right | {"csrf_token": token_of(client, "/account")}).status_code == 303
+    )
+
+
 def test_a_published_demo_password_opens_no_real_installation(site: Site) -> None:
     site.services.accounts.create(name="admin", password="admin", roles=("administrator",))
     assert sign_in(site.app.test_client(), "admin", "admin") == 422

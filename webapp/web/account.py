@@ -115,10 +115,15 @@ def change_password() -> Response | tuple[str, int]:
     current, new = request.form.get("current", ""), request.form.get("new", "")
     if new != request.form.get("again", ""):
         return _account_page({"again": page.text("account.password.differ")}), 422
+    # Whoever finds a window open may not guess here what the sign-in would stop.
+    limits, whose = security.failure_limits(), (request.remote_addr or "", current_actor().name)
+    limits.check_sign_in(*whose)
     try:
         services().accounts.change_password(current_actor(), current, new)
     except WorkflowError as refusal:
         at = "current" if any(problem.path == "old" for problem in refusal.problems) else "new"
+        if at == "current":
+            limits.sign_in_failed(*whose)
         return _account_page({at: refusal_text(refusal, page.text)}), 422
     changed = services().accounts.find(current_actor().account_id)
     if changed is not None:

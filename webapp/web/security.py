@@ -63,6 +63,7 @@ class FailureLimits:
     PER_ADDRESS = 50
     PER_ADDRESS_TOKENS = 50
     _REMEMBERED = 10_000
+    _NAME_LENGTH = 128
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
@@ -71,23 +72,27 @@ class FailureLimits:
 
     def check_sign_in(self, address: str, name: str) -> None:
         """Refuse a try when this address has failed too often (429)."""
-        self._check(("name", address, name), self.PER_NAME)
+        self._check(self._named(address, name), self.PER_NAME)
         self._check(("address", address), self.PER_ADDRESS)
 
     def sign_in_failed(self, address: str, name: str) -> None:
         """Count a failed sign-in."""
-        self._count(("name", address, name), self.PER_NAME)
+        self._count(self._named(address, name), self.PER_NAME)
         self._count(("address", address), self.PER_ADDRESS)
 
     def signed_in(self, address: str, name: str) -> None:
         """Forget the failures of a name whose owner got in."""
         with self._lock:
-            self._failures.pop(("name", address, name), None)
+            self._failures.pop(self._named(address, name), None)
 
     def token_failed(self, address: str) -> None:
         """Count a bad token; refuse it with 429 when this address has brought too many."""
         self._check(("token", address), self.PER_ADDRESS_TOKENS)
         self._count(("token", address), self.PER_ADDRESS_TOKENS)
+
+    def _named(self, address: str, name: str) -> tuple[str, ...]:
+        # What is remembered is bounded: a name of a megabyte is nobody's and must not stay in memory.
+        return ("name", address, name[: self._NAME_LENGTH])
 
     def _check(self, key: tuple[str, ...], allowed: int) -> None:
         now = self._now()
