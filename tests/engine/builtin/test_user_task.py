@@ -117,6 +117,7 @@ def test_a_rule_type_that_nobody_registered_is_a_fault() -> None:
 def test_a_rule_that_fails_is_never_nobody(properties: JsonObject) -> None:
     found = fault(ask(properties))
     assert (found.code, found.key) == (VALIDATION_EXPRESSION, "workflow.property.failed")
+    assert found.args == {"name": next(iter(properties))}
     assert found.inner is not None
     assert found.inner.key == "workflow.expression.unknown_name"
 

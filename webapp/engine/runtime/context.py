@@ -160,7 +160,8 @@ class NodeContext:
         except AssigneeError as error:
             return AssigneeResult(fault=WorkflowFault(code=error.code, key=error.key, args=error.arguments))
         except ExpressionError as error:
-            raise _property_fault("AssigneeRules", error) from error
+            whole = error.text == self._raw("AssigneesExpression")
+            raise _property_fault("AssigneesExpression" if whole else "AssigneeRules", error) from error
         return AssigneeResult(ids=found.ids, label=found.label)
 
     def log(self, level: str, message: str) -> None:
