@@ -10,6 +10,11 @@ ALL_KINDS = list(BookmarkKind)
 UNTIL = T0 + timedelta(seconds=60)
 
 
+def any_due(stores, now, kinds=ALL_KINDS):
+    with stores.stores.reading(None) as work:
+        return work.bookmarks.any_due(now, kinds)
+
+
 def claim(stores, now=T0, limit=100, token="h/host/1/2/u1", until=UNTIL, kinds=ALL_KINDS):
     with stores.stores.writing(None) as work:
         return [item.id for item in work.bookmarks.claim_due(now, limit, token, until, kinds)]
@@ -100,6 +105,19 @@ def test_claimed_ones_are_not_claimed_again_until_the_claim_is_over(stores):
     assert due(stores, at(10)) == ["a", "b", "c"]  # a claim binds pollers only
     assert claim(stores, at(69.9)) == []
     assert claim(stores, at(70), until=at(130)) == ["a", "b", "c"]
+
+
+def test_what_can_be_claimed_is_seen_without_writing(stores):
+    assert not any_due(stores, at(10))
+    start(stores.stores, "x", "t1", new_bookmarks=[timer("a", 10, "x"), bookmark("task", "x")])
+    assert not any_due(stores, at(9.999))
+    assert any_due(stores, at(10))
+    assert not any_due(stores, at(10), kinds=[BookmarkKind.RETRY])
+    claim(stores, at(10), until=at(70))
+    assert not any_due(stores, at(69.9))
+    assert any_due(stores, at(70))
+    start(stores.stores, new_bookmarks=[timer("b", 10)])
+    assert any_due(stores, at(10))
 
 
 def test_claims_are_by_kind(stores):

@@ -1,5 +1,7 @@
 """The follow-up store (spec 3.22, 8.10)."""
 
+import pytest
+
 from tests.stores.records import T0, at, follow_up, save
 from webapp.engine.numbers import JsonDecimal
 
@@ -35,6 +37,21 @@ def test_due_ones_are_claimed_once_over_all_partitions(stores):
     assert [item.id for item in claim_due(stores, at(5))] == ["b"]
     assert claim_due(stores, at(5)) == []
     assert [item.id for item in claim_due(stores, at(60), until=at(120))] == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize("partition", [None, "t1"])
+def test_what_can_be_claimed_is_seen_without_writing(stores, partition):
+    def any_due(now):
+        with stores.stores.reading(None) as work:
+            return work.follow_ups.any_due(now)
+
+    assert not any_due(at(5))
+    save(stores.stores, partition, new_follow_ups=[follow_up("a", due_at=at(5))])
+    assert not any_due(at(4.999))
+    assert any_due(at(5))
+    claim_due(stores, at(5))
+    assert not any_due(at(59.9))
+    assert any_due(at(60))
 
 
 def test_one_is_claimed_by_its_id_unless_somebody_has_it(stores):

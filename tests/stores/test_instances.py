@@ -1,5 +1,7 @@
 """The instance store (spec 8.3, 8.10, 6.7)."""
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
 from tests.stores.records import at, bookmark, instance, node, record, save, start, timer
@@ -81,6 +83,8 @@ def test_filters(stores):
     assert ids(stores, sorts=order, statuses=()) == ["a", "b", "c"]
     assert ids(stores, sorts=order, definition_name="leave") == ["a", "c"]
     assert ids(stores, definition_name="leave", definition_version=2) == ["c"]
+    for version in (0, -5, 2**31, 2**70):
+        assert ids(stores, definition_name="leave", definition_version=version) == []
     assert ids(stores, definition_id="d9") == ["b"]
     assert ids(stores, starter_id="ann") == ["a"]
     assert ids(stores, parent_instance_id="a") == ["c"]
@@ -88,6 +92,9 @@ def test_filters(stores):
     assert ids(stores, sorts=order, created_from=at(1)) == ["b", "c"]
     assert ids(stores, sorts=order, created_to=at(1)) == ["a"]
     assert ids(stores, ended_from=at(50)) == ["a"]
+    east, west = timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))
+    assert ids(stores, ended_from=datetime.min.replace(tzinfo=east)) == ["a"]
+    assert ids(stores, ended_from=datetime.max.replace(tzinfo=west)) == []
     assert ids(stores, ended_to=at(50)) == []
     assert ids(stores, ended_from=at(50), ended_to=at(50.000001)) == ["a"]
 
@@ -167,7 +174,9 @@ def test_paging_and_total(stores):
     with stores.stores.reading(None) as work:
         page = work.instances.list(None, InstanceQuery(paging=Paging(limit=2, offset=6)))
         beyond = work.instances.list(None, InstanceQuery(paging=Paging(limit=2, offset=70)))
+        far = work.instances.list(None, InstanceQuery(paging=Paging(offset=2**80)))
     assert ([item.id for item in page.items], page.total) == (["i0"], 7)
+    assert (far.items, far.total) == ([], 7)
     assert (beyond.items, beyond.total) == ([], 7)
 
 

@@ -20,6 +20,7 @@ CASES = {
         lambda work: work.bookmarks.claim_due(at(0), 9, "x", at(60), list(BookmarkKind)),
         "bookmarks_due_at",
     ),
+    "any due": (lambda work: work.bookmarks.any_due(at(0), list(BookmarkKind)), "bookmarks_due_at"),
     "tokens": (lambda work: work.bookmarks.claim_tokens(), "bookmarks_claim_token"),
     "newest": (lambda work: work.instances.list("t", InstanceQuery()), "instances_tenant_id_created_at"),
     "status": (

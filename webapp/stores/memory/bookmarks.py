@@ -69,15 +69,15 @@ class MemoryBookmarks:
             if record["task_id"] == task_id and record["ended_at"] is None:
                 self._transaction.update("task_records", record, opened_at=at)
 
+    def any_due(self, now: datetime, kinds: Sequence[BookmarkKind]) -> bool:
+        """Whether there is something to claim."""
+        return bool(self._claimable(now, kinds))
+
     def claim_due(
         self, now: datetime, limit: int, token: str, until: datetime, kinds: Sequence[BookmarkKind]
     ) -> Sequence[DueBookmark]:
         """Claim due bookmarks of all partitions."""
-        names = {kind.value for kind in kinds}
-        found = self._transaction.rows(
-            "bookmarks", lambda row: row["kind"] in names and _due(row, now) and is_free(row, now)
-        )
-        claimed = by_time(found, "due_at")[:limit]
+        claimed = by_time(self._claimable(now, kinds), "due_at")[:limit]
         for row in claimed:
             self._transaction.update("bookmarks", row, claim_token=token, claimed_until=until)
         return [rows.due_bookmark(row) for row in claimed]
@@ -120,6 +120,12 @@ class MemoryBookmarks:
             "bookmarks", lambda row: row["due_at"] is not None and row["claim_token"] is None
         )
         return min((row["due_at"] for row in found), default=None)
+
+    def _claimable(self, now: datetime, kinds: Sequence[BookmarkKind]) -> Sequence[Row]:
+        names = {kind.value for kind in kinds}
+        return self._transaction.rows(
+            "bookmarks", lambda row: row["kind"] in names and _due(row, now) and is_free(row, now)
+        )
 
     def _tasks(self, partition: Partition, query: TaskQuery) -> Sequence[Row]:
         return self._transaction.rows(

@@ -10,6 +10,7 @@ from webapp.engine.ports.stores import Partition
 from webapp.stores import journal_rows
 from webapp.stores.memory.bookmarks import is_free, release_claims
 from webapp.stores.memory.tables import Transaction
+from webapp.stores.rows import Row
 
 
 class MemoryFollowUps:
@@ -18,10 +19,13 @@ class MemoryFollowUps:
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
 
+    def any_due(self, now: datetime) -> bool:
+        """Whether there is something to claim."""
+        return bool(self._claimable(now))
+
     def claim_due(self, now: datetime, limit: int, token: str, until: datetime) -> Sequence[FollowUp]:
         """Claim due follow-ups of all partitions."""
-        found = self._transaction.rows("follow_ups", lambda row: row["due_at"] <= now and is_free(row, now))
-        found.sort(key=lambda row: (row["due_at"], row["id"]))
+        found = sorted(self._claimable(now), key=lambda row: (row["due_at"], row["id"]))
         for row in found[:limit]:
             self._transaction.update("follow_ups", row, claim_token=token, claimed_until=until)
         return [journal_rows.follow_up(row) for row in found[:limit]]
@@ -35,6 +39,9 @@ class MemoryFollowUps:
             return None
         self._transaction.update("follow_ups", row, claim_token=token, claimed_until=until)
         return journal_rows.follow_up(row)
+
+    def _claimable(self, now: datetime) -> Sequence[Row]:
+        return self._transaction.rows("follow_ups", lambda row: row["due_at"] <= now and is_free(row, now))
 
     def delete(self, partition: Partition, follow_up_id: str) -> None:
         """Delete a follow-up."""

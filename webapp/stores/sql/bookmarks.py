@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Select,
+    Table,
     Text,
     Update,
     and_,
@@ -30,7 +31,7 @@ from webapp.engine.ports.stores import Partition
 from webapp.stores import rows
 from webapp.stores.keywords import fold_keyword
 from webapp.stores.ordering import Order, task_order
-from webapp.stores.sql.claims import claim, free_claims, is_free
+from webapp.stores.sql.claims import any_of, claim, free_claims, is_due, is_free
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import Instant, contains, upsert
 from webapp.stores.sql.queries import by_key, columns, of_tenant, order_by, total_of, window
@@ -78,7 +79,6 @@ class Statements:
         full = (table.c.document, *(table.c[name] for name in rows.BOOKMARK_OVERLAY))
         age = (table.c.created_at, table.c.sequence, table.c.id)
         due = (table.c.due_at, table.c.sequence, table.c.id)
-        now = bindparam("p_now", type_=Instant())
         self.find = select(*full).where(*by_key(table))
         self.by_instance = select(*full).where(*by_key(table, "instance_id")).order_by(*age)
         self.summaries = (
@@ -87,12 +87,10 @@ class Statements:
         self.by_kind_and_key = (
             select(*full).where(*by_key(table, "key"), table.c.kind == bindparam("p_kind")).order_by(*age)
         )
-        self.due = (
-            select(*full).where(table.c.due_at <= now, of_tenant(table)).order_by(*due).limit(bindparam("p_limit"))
-        )
+        self.due = select(*full).where(is_due(table), of_tenant(table)).order_by(*due).limit(bindparam("p_limit"))
         self.claimable = (
             select(*columns(table, *_DUE))
-            .where(table.c.due_at <= now, is_free(table), table.c.kind.in_(bindparam("p_kinds", expanding=True)))
+            .where(*_claimable(table))
             .order_by(*due)
             .limit(bindparam("p_limit"))
             .with_for_update(skip_locked=True)
@@ -123,6 +121,10 @@ class Statements:
         self.delete_of_instance = delete(table).where(*by_key(table, "instance_id"))
         self.save = upsert(dialect, table)
         self.follow = _follow(tables)
+
+
+def _claimable(table: Table) -> Sequence[ColumnElement[bool]]:
+    return is_due(table), is_free(table), table.c.kind.in_(bindparam("p_kinds", expanding=True))
 
 
 def _follow(tables: TableSet) -> Update:
@@ -198,6 +200,11 @@ class SqlBookmarks:
         if self._transaction.write(statement.mark_opened, scope(partition, p_id=task_id, p_at=at)).rowcount:
             self._transaction.write(statement.mark_record_opened, scope(partition, p_task_id=task_id, p_at=at))
 
+    def any_due(self, now: datetime, kinds: Sequence[BookmarkKind]) -> bool:
+        """Whether there is something to claim."""
+        parameters = {"p_now": now, "p_kinds": [kind.value for kind in kinds]}
+        return bool(self._transaction.read(_ANY_DUE, parameters).scalar())
+
     def claim_due(
         self, now: datetime, limit: int, token: str, until: datetime, kinds: Sequence[BookmarkKind]
     ) -> Sequence[DueBookmark]:
@@ -263,6 +270,7 @@ def _next_due() -> Select[*tuple[Any, ...]]:
     return select(func.min(found.c.due_at, type_=Instant()))
 
 
+_ANY_DUE = any_of((tables.bookmarks, _claimable(tables.bookmarks)) for tables in SETS)
 _CLAIM_TOKENS = _claim_tokens()
 _NEXT_DUE = _next_due()
 

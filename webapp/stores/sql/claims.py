@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, Table, Text, Update, bindparam, or_, update
+from sqlalchemy import ColumnElement, Select, Table, Text, Update, bindparam, literal, or_, select, update
 
 from webapp.stores.rows import Columns
 from webapp.stores.sql.database import Transaction
@@ -16,9 +17,21 @@ Claimable = tuple[Table, Columns]
 """A row of one of the tables that can be claimed."""
 
 
+def is_due(table: Table) -> ColumnElement[bool]:
+    """Return the condition that the row is due at ``:p_now``."""
+    return table.c.due_at <= bindparam("p_now", type_=Instant())
+
+
 def is_free(table: Table) -> ColumnElement[bool]:
     """Return the condition that nobody holds a claim on the row at ``:p_now``."""
     return or_(table.c.claimed_until.is_(None), table.c.claimed_until <= bindparam("p_now", type_=Instant()))
+
+
+def any_of(places: Iterable[tuple[Table, Iterable[ColumnElement[bool]]]]) -> Select[*tuple[Any, ...]]:
+    """Return the statement that tells whether one of the tables has a row under its conditions."""
+    return select(
+        or_(*(select(literal(1)).select_from(table).where(*conditions).exists() for table, conditions in places))
+    )
 
 
 @lru_cache(maxsize=16)

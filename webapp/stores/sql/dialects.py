@@ -47,7 +47,7 @@ class Instant(TypeDecorator[datetime]):
         if value.tzinfo is None:
             raise ValueError("an instant needs a time zone")
         if dialect.name == SQLITE:
-            return value.astimezone(UTC).isoformat(timespec="microseconds")
+            return _in_utc(value).isoformat(timespec="microseconds")
         return value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
@@ -58,6 +58,14 @@ class Instant(TypeDecorator[datetime]):
             return datetime.fromisoformat(value)
         instant: datetime = value
         return instant.astimezone(UTC)
+
+
+def _in_utc(value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        # The first or last day of the calendar, looked for from a zone where it has begun earlier or ends later.
+        return datetime.min.replace(tzinfo=UTC) if value.year == 1 else datetime.max.replace(tzinfo=UTC)
 
 
 class contains(FunctionElement[bool]):

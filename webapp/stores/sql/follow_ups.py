@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, delete, select, update
 from webapp.engine.instances.journal import FollowUp
 from webapp.engine.ports.stores import Partition
 from webapp.stores import journal_rows
-from webapp.stores.sql.claims import claim, free_claims, is_free
+from webapp.stores.sql.claims import any_of, claim, free_claims, is_due, is_free
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import Instant, upsert
 from webapp.stores.sql.queries import by_key, columns
@@ -38,7 +38,7 @@ class Statements:
         full = columns(table, *_MODEL)
         self.claimable = (
             select(*full)
-            .where(table.c.due_at <= bindparam("p_now", type_=Instant()), is_free(table))
+            .where(is_due(table), is_free(table))
             .order_by(table.c.due_at, table.c.id)
             .limit(bindparam("p_limit"))
             .with_for_update(skip_locked=True)
@@ -72,6 +72,10 @@ class SqlFollowUps:
 
     def _of(self, partition: Partition) -> Statements:
         return statements(self._transaction.dialect, partition is not None)
+
+    def any_due(self, now: datetime) -> bool:
+        """Whether there is something to claim."""
+        return bool(self._transaction.read(_ANY_DUE, {"p_now": now}).scalar())
 
     def claim_due(self, now: datetime, limit: int, token: str, until: datetime) -> Sequence[FollowUp]:
         """Claim due follow-ups of all partitions; the claim stands from the commit on."""
@@ -110,3 +114,6 @@ class SqlFollowUps:
     def release_claims(self, token_prefix: str) -> int:
         """Free every claim whose token begins so."""
         return sum(free_claims(self._transaction, tables.follow_ups, token_prefix) for tables in SETS)
+
+
+_ANY_DUE = any_of((tables.follow_ups, (is_due(tables.follow_ups), is_free(tables.follow_ups))) for tables in SETS)

@@ -224,12 +224,17 @@ class SqlInstances:
         return purge(self._transaction, partition, before, limit)
 
 
+def _version(version: int | None) -> int | None:
+    """Return a number that the column can be compared with; none but those within bounds is ever found."""
+    return None if version is None else min(max(version, 0), 2**31 - 1)
+
+
 def _filters(query: InstanceQuery) -> dict[str, Any]:
     """Return the parameters of the filters in use; their names choose the conditions."""
     values: dict[str, str | int | datetime | list[str] | None] = {
         "p_statuses": [status.value for status in query.statuses] or None,
         "p_definition_name": query.definition_name,
-        "p_definition_version": query.definition_version,
+        "p_definition_version": _version(query.definition_version),
         "p_definition_id": query.definition_id,
         "p_correlation_id": query.correlation_id,
         "p_correlation_ids": None if query.correlation_ids is None else list(query.correlation_ids),

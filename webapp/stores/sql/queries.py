@@ -50,6 +50,10 @@ def total_of(
     return total
 
 
+MAX_OFFSET = 2**62
+"""No list is longer, and every database can count so far."""
+
+
 def window(paging: Paging) -> dict[str, int]:
     """Return the parameters of LIMIT and OFFSET."""
-    return {"p_limit": paging.limit, "p_offset": paging.offset}
+    return {"p_limit": paging.limit, "p_offset": min(paging.offset, MAX_OFFSET)}
