@@ -208,19 +208,22 @@ class BookmarkStore(Protocol):
     def mark_opened(self, partition: Partition, task_id: str, at: datetime) -> None:
         """Note when the assignee first opened the task; a later call changes nothing."""
 
+    def any_due(self, now: datetime, kinds: Sequence[BookmarkKind]) -> bool:
+        """Whether :meth:`claim_due` would find something now; a read, so that an idle poller never waits to write."""
+
     def claim_due(
         self, now: datetime, limit: int, token: str, until: datetime, kinds: Sequence[BookmarkKind]
     ) -> Sequence[DueBookmark]:
-        """Claim up to *limit* due, unclaimed bookmarks of all partitions of this database, commit, and return them.
+        """Claim up to *limit* due, unclaimed bookmarks of all partitions of this database and return them.
 
-        A claim counts as free when ``claimedUntil`` is past. Order: dueAt, then sequence (spec 8.10).
+        The claim stands from the commit of the unit of work on: end it before working. A claim counts as free when ``claimedUntil`` is past. Order: dueAt, then sequence (spec 8.10).
         """
 
     def release_claims(self, token_prefix: str) -> int:
         """Free every claim whose token begins so (a process of this host that is gone); return their number."""
 
     def claim_tokens(self) -> Sequence[str]:
-        """Return the distinct tokens of live claims."""
+        """Return the distinct tokens of claims, those of follow-ups too, sorted."""
 
     def push_back(self, partition: Partition, bookmark_id: str, due_at: datetime, failures: int) -> None:
         """Set a new due time (keeping the first as originalDueAt) and the failures, and drop the claim (spec 3.12)."""
@@ -250,8 +253,14 @@ class TaskRecordStore(Protocol):
 class FollowUpStore(Protocol):
     """Follow-ups: durable work between instances (spec 3.22)."""
 
+    def any_due(self, now: datetime) -> bool:
+        """Whether :meth:`claim_due` would find something now; a read."""
+
     def claim_due(self, now: datetime, limit: int, token: str, until: datetime) -> Sequence[FollowUp]:
-        """Claim due, unclaimed follow-ups of all partitions of this database, commit, and return them by dueAt, id."""
+        """Claim due, unclaimed follow-ups of all partitions of this database and return them by dueAt, id.
+
+        The claim stands from the commit of the unit of work on: end it before working.
+        """
 
     def claim(
         self, partition: Partition, follow_up_id: str, now: datetime, token: str, until: datetime
@@ -278,7 +287,7 @@ class AuditStore(Protocol):
         """Return the instance's entries: at ascending, then sequence, then id."""
 
     def by_definition(self, partition: Partition, definition_id: str) -> Sequence[AuditEntry]:
-        """Return the definition's entries: at ascending, then sequence, then id."""
+        """Return the definition's own entries, not those of its instances: at ascending, then sequence, then id."""
 
 
 class IdempotencyStore(Protocol):
