@@ -216,7 +216,8 @@ class BookmarkStore(Protocol):
     ) -> Sequence[DueBookmark]:
         """Claim up to *limit* due, unclaimed bookmarks of all partitions of this database and return them.
 
-        The claim stands from the commit of the unit of work on: end it before working. A claim counts as free when ``claimedUntil`` is past. Order: dueAt, then sequence (spec 8.10).
+        The claim stands from the commit of the unit of work on: end it before working. It counts as free when
+        ``claimedUntil`` is past. Order: dueAt, then sequence (spec 8.10).
         """
 
     def release_claims(self, token_prefix: str) -> int:
