@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import timedelta
 from threading import Event, Thread
 
 import pytest
 
+from tests.services.stores_that_fail import FailingStores, gone
 from tests.support.engine import ADMIN, Installation, install
 from tests.support.flows import END, START, edge, flow, node
 from tests.support.stores import StoreSet
@@ -26,7 +30,9 @@ from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.ports.stores import IdempotencyRecord, WriteSet
 from webapp.engine.runtime.engine import Engine
 from webapp.services import ServiceSettings
-from webapp.services.housekeeping import HousekeepingService
+from webapp.services.commands import lease_name
+from webapp.services.housekeeping import Group, HousekeepingService, Outcome
+from webapp.services.views import PollReport
 
 DELAYED = flow("delayed", [START, node("delay", "Delay", {"DurationSeconds": 10}), END])
 
@@ -190,10 +196,10 @@ def test_a_failure_that_cannot_be_noted_does_not_stop_the_others(
 ) -> None:
     house, bad, good = poisoned
 
-    def fail(self: HousekeepingService, group: object, *, failed: bool) -> None:
+    def fail(self: HousekeepingService, partition: object, bookmark_id: str) -> None:
         raise RuntimeError("no database")
 
-    monkeypatch.setattr(HousekeepingService, "_put_back", fail)
+    monkeypatch.setattr(HousekeepingService, "_put_off", fail)
     house.store_set.clock.advance(10)
     report = house.services.housekeeping.poll_once()
     assert (report.resumed, report.left) == (1, 1)
@@ -268,6 +274,59 @@ def test_a_busy_instance_is_left_to_the_next_cycle(stores: StoreSet) -> None:
         resume.join()
     house.services.housekeeping.poll_once()
     assert house.instance(instance.id).status is InstanceStatus.COMPLETED
+
+
+def test_busy_instances_do_not_hide_the_others(stores: StoreSet) -> None:
+    house = install(stores, settings=ServiceSettings(poll_batch_size=2))
+    house.publish(DELAYED)
+    busy = [house.start("delayed").id for _ in range(2)]
+    stores.clock.advance(1)
+    other = house.start("delayed").id
+    stores.clock.advance(10)
+    due = {one.id: one.due_at for each in busy for one in house.bookmarks(each)}
+
+    with ExitStack() as held, ThreadPoolExecutor(1) as elsewhere:
+        for each in busy:
+            held.enter_context(stores.leases.hold(lease_name(each)))
+        report = elsewhere.submit(house.services.housekeeping.poll_once).result()
+
+    assert (report.claimed, report.resumed, report.left) == (3, 1, 2)
+    assert house.instance(other).status is InstanceStatus.COMPLETED
+    left = {one.id: (one.due_at, one.original_due_at) for each in busy for one in house.bookmarks(each)}
+    assert left == {one: (at, None) for one, at in due.items()}
+    assert house.services.housekeeping.poll_once().resumed == 2
+
+
+def test_an_idle_poll_writes_nothing(stores: StoreSet) -> None:
+    failing = FailingStores(stores.stores)
+    house = install(replace(stores, stores=failing))
+    house.publish(DELAYED)
+    house.start("delayed")
+    before = failing.writes
+    assert house.services.housekeeping.poll_once() == PollReport()
+    assert failing.writes == before
+    stores.clock.advance(10)
+    assert house.services.housekeeping.poll_once().resumed == 1
+
+
+def test_claims_that_cannot_be_given_back_run_out(stores: StoreSet) -> None:
+    failing = FailingStores(stores.stores)
+    house = install(replace(stores, stores=failing))
+    house.publish(DELAYED)
+    instance = house.start("delayed")
+    stores.clock.advance(10)
+
+    def run_all(run: Callable[[Group], Outcome], groups: Iterable[Group]) -> list[Outcome]:
+        # The claim has been written, what comes next is not.
+        failing.before.append(gone())
+        return list(map(run, groups))
+
+    with stores.leases.hold(lease_name(instance.id)), ThreadPoolExecutor(1) as elsewhere:
+        report = elsewhere.submit(house.services.housekeeping.poll_once, run_all).result()
+    assert (report.left, failing.before) == (1, [])
+    assert house.services.housekeeping.poll_once().claimed == 0
+    stores.clock.advance(60)
+    assert house.services.housekeeping.poll_once().resumed == 1
 
 
 def test_claims_of_a_process_that_is_gone_are_freed(house: Installation) -> None:

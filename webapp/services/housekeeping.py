@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import groupby
 
 import msgspec
@@ -94,21 +94,26 @@ class HousekeepingService:
         def run(group: Group) -> Outcome:
             try:
                 # At the end of the process only the waves at hand are finished; other claims are given back.
-                return self._leave(group) if stopping() else self._run_group(group)
+                return _left(group) if stopping() else self._run_group(group)
             except Exception:
-                # Even noting the failure failed: the claim runs out by itself, and the others go on.
+                # Even noting the failure failed: the others go on.
                 log.exception("bookmarks of instance %s were left", group.instance_id)
-                return Outcome(left=len(group.due))
+                return _left(group)
 
-        report = PollReport()
-        for _ in range(MAX_ROUNDS):
-            claimed = self._claim()
-            outcomes = list(run_all(run, _groups(claimed)))
-            report = _added(report, len(claimed), outcomes)
-            resumed = sum(outcome.resumed for outcome in outcomes)
-            # A batch that was not full has left nothing; one that only met busy instances would meet them again.
-            if len(claimed) < self._settings.poll_batch_size or not resumed or stopping():
-                break
+        report, unfinished = PollReport(), list[str]()
+        try:
+            for _ in range(MAX_ROUNDS):
+                token = self._leases.token()
+                claimed = self._claim(token)
+                outcomes = list(run_all(run, _groups(claimed)))
+                report = _added(report, len(claimed), outcomes)
+                if any(outcome.left for outcome in outcomes):
+                    unfinished.append(token)
+                # A batch that was not full has left nothing to claim.
+                if len(claimed) < self._settings.poll_batch_size or stopping():
+                    break
+        finally:
+            self._give_back(unfinished)
         return msgspec.structs.replace(report, follow_ups=self._run_follow_ups())
 
     def recover(self) -> int:
@@ -159,28 +164,39 @@ class HousekeepingService:
         """Whether some process's poller lives (``/readyz``)."""
         return self._leases.live(POLLER_ROWS, self._clock.now())
 
-    def _claim(self) -> Sequence[DueBookmark]:
+    def _claim(self, token: str) -> Sequence[DueBookmark]:
         now = self._clock.now()
-        token, until = self._leases.token(), now + self._settings.claim_time
+        # Most polls find nothing: they must not take the write lock that SQLite has but one of.
+        if not self._storage.read(None, lambda work: work.bookmarks.any_due(now, POLLED_KINDS)):
+            return ()
+        until = now + self._settings.claim_time
         return self._storage.write(
             None,
             lambda work: work.bookmarks.claim_due(now, self._settings.poll_batch_size, token, until, POLLED_KINDS),
         )
+
+    def _give_back(self, tokens: Sequence[str]) -> None:
+        """Free what still stands of these claims, after the last batch: a busy instance must not hide the others."""
+        if not tokens:
+            return
+        try:
+            self._storage.write(None, lambda work: sum(work.bookmarks.release_claims(token) for token in tokens))
+        except Unavailable:
+            log.warning("claims were not given back and run out by themselves", exc_info=True)
 
     def _run_group(self, group: Group) -> Outcome:
         try:
             self._resume(group)
         except LeaseHeld:
             # Somebody works on the instance: the next cycle finds the bookmark, if it is still there.
-            return self._leave(group)
+            return _left(group)
         except NotFound as missing:
             return self._forget(group) if missing.code == NOTFOUND_INSTANCE else self._failed(group, missing)
         except Conflict:
-            return self._leave(group)
+            return _left(group)
         except Unavailable as unavailable:
-            # The claim runs out by itself; writing to a store that does not answer would only fail again.
             log.warning("bookmarks of instance %s wait for the store: %s", group.instance_id, unavailable)
-            return Outcome(left=len(group.due))
+            return _left(group)
         except Exception as error:
             return self._failed(group, error)
         return Outcome(resumed=len(group.due))
@@ -199,7 +215,7 @@ class HousekeepingService:
             return _summed(self._run_group(single) for single in singles)
         bookmark = group.due[0]
         log.error("bookmark %s of instance %s failed", bookmark.id, group.instance_id, exc_info=error)
-        self._put_back(group, failed=True)
+        self._put_off(group.partition, bookmark.id)
         return Outcome(failed=[ProblemReport(id=bookmark.id, reason=str(error))])
 
     def _forget(self, group: Group) -> Outcome:
@@ -207,32 +223,22 @@ class HousekeepingService:
         self._storage.write(group.partition, lambda work: work.bookmarks.delete(group.partition, group.bookmark_ids))
         return Outcome()
 
-    def _leave(self, group: Group) -> Outcome:
-        self._put_back(group, failed=False)
-        return Outcome(left=len(group.due))
-
-    def _put_back(self, group: Group, *, failed: bool) -> None:
+    def _put_off(self, partition: Partition, bookmark_id: str) -> None:
         now = self._clock.now()
 
         def block(work: UnitOfWork) -> None:
-            for due in group.due:
-                bookmark = work.bookmarks.find(group.partition, due.id)
-                if bookmark is None:
-                    continue
-                failures = bookmark.failures + failed
-                work.bookmarks.push_back(
-                    group.partition, due.id, self._next_time(due.due_at, now, failures, failed=failed), failures
-                )
+            bookmark = work.bookmarks.find(partition, bookmark_id)
+            if bookmark is not None:
+                failures = bookmark.failures + 1
+                due = now + retry_after(failures, self._settings.not_resumable_backoff_seconds)
+                work.bookmarks.push_back(partition, bookmark_id, due, failures)
 
-        self._storage.write(group.partition, block)
-
-    def _next_time(self, due_at: datetime, now: datetime, failures: int, *, failed: bool) -> datetime:
-        if not failed:
-            return due_at
-        return now + retry_after(failures, self._settings.not_resumable_backoff_seconds)
+        self._storage.write(partition, block)
 
     def _run_follow_ups(self) -> int:
         now = self._clock.now()
+        if not self._storage.read(None, lambda work: work.follow_ups.any_due(now)):
+            return 0
         token, until = self._leases.token(), now + self._settings.claim_time
         claimed = self._storage.write(
             None, lambda work: work.follow_ups.claim_due(now, self._settings.poll_batch_size, token, until)
@@ -252,6 +258,10 @@ def _groups(claimed: Sequence[DueBookmark]) -> list[Group]:
         for (_, instance_id), found in groupby(sorted(claimed, key=place), key=place)
         if (members := list(found)) and instance_id
     ]
+
+
+def _left(group: Group) -> Outcome:
+    return Outcome(left=len(group.due))
 
 
 def _summed(outcomes: Iterable[Outcome]) -> Outcome:
