@@ -10,7 +10,7 @@ import pytest
 
 from tests.engine.harness import Resuming, Run, Scripted, World, doomed
 from tests.support.flows import END, START, edge, flow, node
-from webapp.engine.activities.api import ActivityFault, BookmarkRequest, Complete, Suspend
+from webapp.engine.activities.api import ActivityFault, BookmarkRequest, Complete, Fault, Suspend
 from webapp.engine.errors import (
     NOTFOUND_TYPE,
     UNEXPECTED,
@@ -21,7 +21,7 @@ from webapp.engine.errors import (
     Unexpected,
 )
 from webapp.engine.instances.bookmarks import BookmarkKind
-from webapp.engine.instances.model import InstanceStatus, NodeStatus, PendingToken
+from webapp.engine.instances.model import InstanceStatus, NodeStatus, PendingToken, WorkflowFault
 from webapp.engine.numbers import JsonDecimal, JsonObject
 
 
@@ -53,6 +53,43 @@ def test_an_exception_without_a_text_tells_its_type() -> None:
     fault = one(KeyError()).instance.fault
     assert fault is not None
     assert fault.args["text"] == "KeyError"
+
+
+def test_an_exception_that_cannot_tell_its_text_is_a_fault() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    fault = one(Mute()).instance.fault
+    assert fault is not None
+    assert fault.args == {"text": "Mute", "type": "Mute"}
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("x" * 10_001, "x" * 10_000),
+        (["x" * 10_000], '["' + "x" * 9_998),
+        ({"a": [1, JsonDecimal("1.50")]}, {"a": [1, JsonDecimal("1.50")]}),
+        (object(), "object"),
+    ],
+)
+def test_a_fault_keeps_no_argument_that_is_too_large_or_no_json(value: object, kept: object) -> None:
+    inner = WorkflowFault(code=UNEXPECTED, key="inner", args={"value": value})
+    raised = ActivityFault("outer", code=UNEXPECTED, args={"value": value}, inner=inner)
+    returned = Fault(fault=raised.fault)
+    for what in (raised, returned):
+        fault = one(what).instance.fault
+        assert fault is not None
+        assert fault.inner is not None
+        assert (fault.args["value"], fault.inner.args["value"]) == (kept, kept)
+
+
+def test_the_fault_that_a_flow_goes_on_after_does_not_copy_a_variable() -> None:
+    nodes = [START, node("wait", "Delay", {"DurationSeconds": "big"}, continue_on_error=True)]
+    run = World().start(flow("wait", nodes), {"big": "x" * 100_000})
+    assert run.instance.status is InstanceStatus.COMPLETED
+    assert run.instance.variables["lastError"]["args"] == {"value": "x" * 10_000}
 
 
 def test_a_refusal_of_the_engine_keeps_its_code_and_arguments() -> None:

@@ -131,7 +131,7 @@ class Executor:
         except routing.RoutingFault as error:
             self._fault_instance(error.fault, node_instance)
         except Exception as error:
-            fault = faults.fault_of(error)
+            fault = faults.bounded(faults.fault_of(error))
             faults.end_failed(wave, node_instance, fault)
             self._fault_instance(fault, node_instance)
         if resume is not None and resume.bookmark.kind is BookmarkKind.USER_TASK:
@@ -255,7 +255,7 @@ class Executor:
         ending.terminate(wave, outcome.reason)
 
     def _fail(self, node: CompiledNode, node_instance: NodeInstance, fault: WorkflowFault) -> None:
-        wave = self._wave
+        wave, fault = self._wave, faults.bounded(fault)
         if faults.schedule_retry(wave, node, node_instance, fault):
             return
         if node.node.continue_on_error:

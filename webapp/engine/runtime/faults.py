@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from webapp.engine.activities.api import ActivityFault, BookmarkRequest
 from webapp.engine.activities.compiled import CompiledNode
 from webapp.engine.errors import UNEXPECTED, WorkflowError
@@ -16,6 +18,7 @@ from webapp.engine.instances.model import (
     PendingToken,
     WorkflowFault,
 )
+from webapp.engine.numbers import JsonValue, encode
 from webapp.engine.runtime import events as topics
 from webapp.engine.runtime.effects import WaveState
 from webapp.engine.runtime.queue import Fresh, Item
@@ -31,9 +34,36 @@ def fault_of(error: Exception) -> WorkflowFault:
         return error.fault
     if isinstance(error, WorkflowError):
         return WorkflowFault(code=error.code, key=error.key, args=error.params)
-    text = str(error).replace("\x00", "")[:MAX_FOREIGN_TEXT]
-    args = {"text": text or type(error).__name__, "type": type(error).__name__}
+    args = {"text": _text_of(error) or type(error).__name__, "type": type(error).__name__}
     return WorkflowFault(code=UNEXPECTED, key="workflow.activity.exception", args=args)
+
+
+def _text_of(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:
+        # An exception that cannot even tell its text is a fault like any other.
+        return ""
+
+
+def bounded(fault: WorkflowFault) -> WorkflowFault:
+    """Return the fault with arguments that can be kept: JSON, and none larger than a third party's text.
+
+    A fault goes into the instance, the trail of its node, events, and ``lastError``: an argument must not carry a whole
+    variable there, past the limit of size.
+    """
+    args = {name: _kept(value) for name, value in fault.args.items()}
+    return structs.replace(fault, args=args, inner=None if fault.inner is None else bounded(fault.inner))
+
+
+def _kept(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return value.replace("\x00", "")[:MAX_FOREIGN_TEXT]
+    try:
+        data = encode(value)
+    except Exception:
+        return type(value).__name__
+    return value if len(data) <= MAX_FOREIGN_TEXT else data.decode()[:MAX_FOREIGN_TEXT]
 
 
 def schedule_retry(wave: WaveState, node: CompiledNode, node_instance: NodeInstance, fault: WorkflowFault) -> bool:
