@@ -29,3 +29,14 @@ def test_terminate_ends_the_instance_at_once() -> None:
 def test_terminate_without_a_reason_names_its_node() -> None:
     run = World().start(flow("stop", [START, node("stop", "Terminate", {"Reason": " "}, name="The brake")]))
     assert run.instance.cancellation_reason == "The brake"
+
+
+def test_a_reason_that_is_too_long_is_a_fault() -> None:
+    document = flow("stop", [START, node("stop", "Terminate", {"Reason": "{{why}}"})])
+    longest = World().start(document, {"why": "x" * 10_000})
+    assert longest.instance.cancellation_reason == "x" * 10_000
+    run = World().start(document, {"why": "x" * 10_001})
+    assert run.instance.status is InstanceStatus.FAULTED
+    assert run.instance.fault is not None
+    assert run.instance.fault.key == "workflow.property.too_long"
+    assert run.instance.fault.args == {"name": "Reason", "max": 10_000}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from webapp.engine.activities.api import ActivityContext, ActivityOutcome, EndInstance
+from webapp.engine.activities.api import ActivityContext, ActivityFault, ActivityOutcome, EndInstance
 from webapp.engine.descriptors import ActivityDescriptor, Category, Editor, Kind, OutgoingMode, PropertyDescriptor
+from webapp.engine.errors import UNEXPECTED
+from webapp.engine.instances.limits import MAX_REMARK
 
 
 class TerminateActivity:
@@ -20,4 +22,8 @@ class TerminateActivity:
     def execute(self, context: ActivityContext) -> ActivityOutcome:
         """End the instance; without a reason of its own the node's name is the reason."""
         reason = context.text("Reason")
+        if reason is not None and len(reason) > MAX_REMARK:
+            raise ActivityFault(
+                "workflow.property.too_long", code=UNEXPECTED, args={"name": "Reason", "max": MAX_REMARK}
+            )
         return EndInstance(reason=reason if reason and reason.strip() else context.node_name)
