@@ -399,6 +399,7 @@ def test_a_bare_resume_does_not_approve_but_makes_the_task_anew(inputs: JsonObje
     after = run.task("u1")
     assert after.id != before.id
     assert (after.payload, after.title, after.priority) == (before.payload, "Bill B001", before.priority)
+    assert (after.signers_done, after.signers_total) == (1, 2)
     assert run.instance.status is InstanceStatus.RUNNING
     assert run.node("ask").status is NodeStatus.SUSPENDED
     assert "x" not in run.instance.variables

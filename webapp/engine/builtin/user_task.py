@@ -128,7 +128,8 @@ class UserTaskActivity:
             return Complete(label=TIMEOUT)
         outcome = resume.inputs.get(OUTCOME)
         if not isinstance(outcome, str) or not outcome.strip() or not allows(resume.bookmark.payload, outcome):
-            return Suspend(bookmarks=(_again(resume.bookmark),), rebuilt=True)
+            done, total = signing.progress(signing.load(context.state))
+            return Suspend(bookmarks=(_again(resume.bookmark),), signers_done=done, signers_total=total, rebuilt=True)
         return self._decide(context, resume, outcome)
 
     def _decide(self, context: ActivityContext, resume: ResumeInput, outcome: str) -> ActivityOutcome:
