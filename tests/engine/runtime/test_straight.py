@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.engine.harness import Run, Scripted, World
+from tests.engine.harness import Run, Scripted, World, doomed
 from tests.support.flows import END, START, edge, flow, node
 from webapp.engine.activities.api import Complete
 from webapp.engine.instances.bookmarks import BookmarkKind
@@ -179,6 +179,19 @@ def test_an_instance_deadline_is_set_while_it_waits_and_does_not_keep_it_alive()
     run.due()
     assert run.instance.status is InstanceStatus.COMPLETED
     assert run.bookmarks == {}
+
+
+def test_an_instance_whose_first_wave_faulted_has_its_deadline_when_it_is_retried() -> None:
+    flaky = Scripted(doomed(), type_name="Flaky")
+    nodes = [START, node("flaky", "Flaky"), node("wait", "Delay", {"DurationSeconds": 500}), END]
+    run = World(activities=[flaky]).start(flow("deadline", nodes, timeout=60))
+    assert run.instance.status is InstanceStatus.FAULTED
+    run.retry()
+    assert run.only(BookmarkKind.INSTANCE_TIMEOUT).due_at == NOW.replace(minute=1)
+    run.world.clock.advance(60)
+    run.due()
+    assert run.instance.fault is not None
+    assert run.instance.fault.key == "workflow.instance.timed_out"
 
 
 def test_no_deadline_is_set_for_an_instance_that_has_ended() -> None:

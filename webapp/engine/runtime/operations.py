@@ -54,7 +54,8 @@ def start(
     wave.instance_event(events.INSTANCE_STARTED)
     Executor(wave, [Fresh(compiled.start, [], [])]).run()
     timeout = compiled.definition.timeout
-    if timeout is not None and instance.status is InstanceStatus.RUNNING:
+    # A first wave that faulted may be retried, and has a deadline then as well.
+    if timeout is not None and instance.status in (InstanceStatus.RUNNING, InstanceStatus.FAULTED):
         wave.add_instance_bookmark(BookmarkKind.INSTANCE_TIMEOUT, later(now, timeout))
     return wave.finish(wave.entry())
 
