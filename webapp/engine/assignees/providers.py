@@ -38,13 +38,20 @@ def _not_texts(rule: AssigneeRule) -> list[Problem]:
 
 
 class UserProvider:
-    """User: the values are account names."""
+    """User: the values are account names; blank ones are dropped (spec 4.9)."""
 
     rule_type: str = RuleType.USER
 
     def validate(self, rule: AssigneeRule, check: Check) -> Sequence[Problem]:
-        """Return a problem for each value that is no name, or for having none."""
-        return _not_texts(rule)
+        """Return a problem for each value that is no name, or for naming nobody."""
+        problems = [
+            Problem(path=f"values[{index}]", key="workflow.assignee.not_names")
+            for index, value in enumerate(rule.values)
+            if not isinstance(value, str)
+        ]
+        if not problems and not any(str(value).strip() for value in rule.values):
+            return [Problem(path="values", key="workflow.assignee.no_values", params={"type": rule.type})]
+        return problems
 
     def resolve(self, resolution: AssigneeResolution) -> Sequence[str]:
         """Return the values."""
