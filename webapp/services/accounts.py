@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -17,12 +17,10 @@ from webapp.accounts.tokens import hash_token, new_token
 from webapp.engine.clock import Clock, IdSource
 from webapp.engine.errors import InputInvalid
 from webapp.engine.instances.limits import MAX_ACCOUNT, MAX_TITLE
-from webapp.engine.ports.stores import DuplicateRecord, StoreFailure
+from webapp.engine.ports.stores import DuplicateRecord
 from webapp.services.directory import AccountDirectory
-from webapp.services.storage import unavailable
+from webapp.services.storage import answered
 from webapp.services.texts import check_text, require_text
-
-T = TypeVar("T")
 
 LANGUAGES: Final = ("en", "zh")
 THEMES: Final = ("light", "dark")
@@ -51,25 +49,25 @@ class AccountService:
 
     def authenticate(self, name: str, password: str) -> Account | None:
         """Return the account if name and password fit and it is not disabled; None otherwise, after the same work."""
-        account = _stored(lambda: self._accounts.find_by_name(name))
+        account = answered(lambda: self._accounts.find_by_name(name))
         stored = account.password_hash if account is not None else None
         fits = self._passwords.verify(stored, password)
         if account is None or stored is None or not fits or account.disabled:
             return None
-        _stored(lambda: self._accounts.touch(account.id, self._clock.now()))
+        answered(lambda: self._accounts.touch(account.id, self._clock.now()))
         if self._passwords.outdated(stored):
             renewed = msgspec.structs.replace(account, password_hash=self._passwords.hash(password))
-            _stored(lambda: self._accounts.update(renewed))
+            answered(lambda: self._accounts.update(renewed))
         return account
 
     def find(self, account_id: str) -> Account | None:
         """Return the account of a session, unless it is gone or disabled."""
-        account = _stored(lambda: self._accounts.find(account_id))
+        account = answered(lambda: self._accounts.find(account_id))
         return None if account is None or account.disabled else account
 
     def find_by_name(self, name: str) -> Account | None:
         """Return the account with that login name, disabled or not: for the command line."""
-        return _stored(lambda: self._accounts.find_by_name(name))
+        return answered(lambda: self._accounts.find_by_name(name))
 
     def actor(self, account: Account, request_id: str | None = None) -> Actor:
         """Return the account as the actor of calls."""
@@ -88,7 +86,7 @@ class AccountService:
 
     def actor_for_token(self, text: str, request_id: str | None = None) -> Actor | None:
         """Return the actor of an API token, unless it is unknown, over its time, or its account disabled."""
-        found = _stored(lambda: self._accounts.find_token(hash_token(text)))
+        found = answered(lambda: self._accounts.find_token(hash_token(text)))
         if found is None:
             return None
         token, account = found
@@ -130,7 +128,7 @@ class AccountService:
             roles=tuple(dict.fromkeys(roles)) or DEFAULT_ROLES,
         )
         try:
-            _stored(lambda: self._accounts.insert(account))
+            answered(lambda: self._accounts.insert(account))
         except DuplicateRecord:
             raise InputInvalid("services.account.name_taken", path="name", params={"name": name}) from None
         self._directory.forget()
@@ -167,16 +165,16 @@ class AccountService:
     def names(self, actor: Actor, logins: Collection[str]) -> dict[str, str]:
         """Return login name to shown name, for those that are accounts of the actor's partition."""
         wanted = {login for login in logins if login}
-        return _stored(lambda: self._accounts.display_names(actor.partition, wanted)) if wanted else {}
+        return answered(lambda: self._accounts.display_names(actor.partition, wanted)) if wanted else {}
 
     def search(self, actor: Actor, keyword: str | None = None, limit: int = 20) -> list[Account]:
         """Return accounts of the actor's partition that can be handed a task, without their password hashes."""
-        found = _stored(lambda: self._accounts.list(actor.partition, keyword, limit))
+        found = answered(lambda: self._accounts.list(actor.partition, keyword, limit))
         return [msgspec.structs.replace(one, password_hash=None) for one in found if not one.disabled]
 
     def tokens(self, actor: Actor) -> Sequence[Token]:
         """Return the actor's own tokens, newest first."""
-        return _stored(lambda: self._accounts.tokens(actor.account_id))
+        return answered(lambda: self._accounts.tokens(actor.account_id))
 
     def create_token(self, account_id: str, name: str, expires_at: datetime | None = None) -> tuple[Token, str]:
         """Make a token for an account; its text is returned once and stored nowhere."""
@@ -191,21 +189,21 @@ class AccountService:
             created_at=self._clock.now(),
             expires_at=expires_at,
         )
-        _stored(lambda: self._accounts.insert_token(token))
+        answered(lambda: self._accounts.insert_token(token))
         return token, made.text
 
     def delete_token(self, actor: Actor, token_id: str) -> None:
         """Delete one of the actor's own tokens."""
-        _stored(lambda: self._accounts.delete_token(actor.account_id, token_id))
+        answered(lambda: self._accounts.delete_token(actor.account_id, token_id))
 
     def _own(self, actor: Actor) -> Account:
-        account = _stored(lambda: self._accounts.find(actor.account_id))
+        account = answered(lambda: self._accounts.find(actor.account_id))
         if account is None:
             raise InputInvalid("services.account.gone", path="account")
         return account
 
     def _save(self, account: Account) -> Account:
-        _stored(lambda: self._accounts.update(account))
+        answered(lambda: self._accounts.update(account))
         self._directory.forget()
         return account
 
@@ -217,21 +215,14 @@ class AccountService:
         return self._passwords.hash(password)
 
     def _ensure_tenant(self, tenant_id: str) -> None:
-        if _stored(lambda: self._accounts.find_tenant(tenant_id)) is not None:
+        if answered(lambda: self._accounts.find_tenant(tenant_id)) is not None:
             return
         tenant = Tenant(id=tenant_id, name=tenant_id, created_at=self._clock.now())
         try:
-            _stored(lambda: self._accounts.insert_tenant(tenant))
+            answered(lambda: self._accounts.insert_tenant(tenant))
         except DuplicateRecord:
             # Another command made it in between, which is as good.
             return
-
-
-def _stored(call: Callable[[], T]) -> T:
-    try:
-        return call()
-    except StoreFailure as failure:
-        raise unavailable(failure) from failure
 
 
 def _check_login(name: str) -> None:

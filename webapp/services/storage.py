@@ -25,6 +25,14 @@ def unavailable(failure: StoreFailure) -> Unavailable:
     return Unavailable("workflow.store.unavailable", code=UNAVAILABLE_STORE, details={"reason": kind})
 
 
+def answered(call: Callable[[], T]) -> T:
+    """Return what a store without units of work answers. :raises Unavailable: it cannot."""
+    try:
+        return call()
+    except StoreFailure as failure:
+        raise unavailable(failure) from failure
+
+
 class Storage:
     """Opens units of work; a block that failed for a passing reason runs again, up to five times in all.
 
