@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.services.stores_that_fail import gone
 from tests.support.engine import ADMIN, Installation, actor
 from tests.support.flows import END, START, edge, flow, node
+from webapp.engine.errors import Unavailable
 from webapp.engine.instances.bookmarks import BookmarkKind
+from webapp.engine.instances.journal import AuditEntry
 from webapp.services.views import NodeState, Wait
 
 PURCHASE = flow(
@@ -126,3 +131,35 @@ def test_a_node_that_ran_twice_shows_its_latest_run(house: Installation) -> None
     page = house.services.monitor.overview(ADMIN, instance.id)
     assert (page.node_states["ask"].state, page.node_states["ask"].count) == ("waiting", 2)
     assert page.taken_transition_ids == ["start-ask", "ask-ask"]
+
+
+def test_names_that_cannot_be_read_are_a_refusal(house: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.publish(PURCHASE)
+    instance = house.start("purchase", {"what": "chairs"})
+
+    def fail(*arguments: object) -> dict[str, str]:
+        raise gone()
+
+    monkeypatch.setattr(house.store_set.accounts, "display_names", fail)
+    with pytest.raises(Unavailable):
+        house.services.monitor.overview(ADMIN, instance.id)
+
+
+def test_what_people_did_last_does_not_hide_behind_a_long_loop(house: Installation) -> None:
+    house.publish(PURCHASE)
+    instance = house.start("purchase", {"what": "chairs"})
+    at = house.store_set.clock.now()
+    turns = [
+        AuditEntry(id=f"turn-{number}", at=at, sequence=10**18 + number, action="due", instance_id=instance.id)
+        for number in range(1_100)
+    ]
+    with house.store_set.stores.writing(None) as work:
+        work.audit.append(None, turns)
+    house.store_set.clock.advance(1)
+    house.services.inbox.transfer(actor("u1"), house.task("u1").id, "u9")
+
+    for trail in (
+        house.services.monitor.overview(ADMIN, instance.id).trail,
+        house.services.inbox.get(ADMIN, house.task("u9").id).trail,
+    ):
+        assert [entry.action for entry in trail if entry.kind == "command"] == ["transfer", "start"]

@@ -34,7 +34,7 @@ from webapp.services.definitions import DefinitionCache, Prepared
 from webapp.services.storage import Storage
 from webapp.services.task_views import ended_detail, open_detail, signers_in
 from webapp.services.texts import require_text
-from webapp.services.trail import task_trail
+from webapp.services.trail import latest_commands, task_trail
 from webapp.services.views import TaskDetail, TaskResult, TaskRights
 
 MINE = "mine"
@@ -103,7 +103,7 @@ class InboxService:
             return (
                 work.instances.snapshot(actor.partition, instance_id),
                 work.task_records.by_instance(actor.partition, instance_id),
-                work.audit.by_instance(actor.partition, instance_id).items,
+                latest_commands(work, actor.partition, instance_id),
             )
 
         snapshot, records, entries = self._storage.read(actor.partition, block)
@@ -283,7 +283,7 @@ class InboxService:
         def block(work: UnitOfWork) -> tuple[Sequence[TaskRecord], Sequence[AuditEntry]]:
             return (
                 work.task_records.by_instance(actor.partition, instance.id),
-                work.audit.by_instance(actor.partition, instance.id).items,
+                latest_commands(work, actor.partition, instance.id),
             )
 
         records, entries = self._storage.read(actor.partition, block)

@@ -18,8 +18,8 @@ from webapp.engine.ports.stores import InstanceSnapshot, UnitOfWork
 from webapp.services.access import instance_missing, require_read
 from webapp.services.definitions import DefinitionCache
 from webapp.services.instances import InstanceService
-from webapp.services.storage import Storage
-from webapp.services.trail import full_trail
+from webapp.services.storage import Storage, answered
+from webapp.services.trail import full_trail, latest_commands
 from webapp.services.views import InstanceOverview, NodeState, NodeStateName, TrailEntry, Wait
 
 MAX_EXECUTIONS: Final = 5_000
@@ -69,6 +69,7 @@ class MonitorService:
         definition = self._definitions.get(actor.partition, instance.definition_id).definition
         trail = full_trail(definition, facts.records, facts.entries, facts.executions)
         waits = waits_of(facts.snapshot, definition)
+        people = _people(instance, waits, trail)
         return InstanceOverview(
             instance=instance,
             definition=definition,
@@ -76,7 +77,7 @@ class MonitorService:
             taken_transition_ids=taken_transitions(instance, facts.executions),
             waits=waits,
             trail=trail,
-            names=self._accounts.display_names(actor.partition, _people(instance, waits, trail)),
+            names=answered(lambda: self._accounts.display_names(actor.partition, people)),
             may_operate=self._instances.may_operate(actor, instance),
             truncated=facts.truncated,
         )
@@ -96,7 +97,7 @@ class MonitorService:
                 executions=executions,
                 truncated=total > len(executions),
                 records=work.task_records.by_instance(actor.partition, instance_id),
-                entries=work.audit.by_instance(actor.partition, instance_id).items,
+                entries=latest_commands(work, actor.partition, instance_id),
             )
 
         facts = self._storage.read(actor.partition, block)

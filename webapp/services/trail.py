@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from webapp.engine.definitions.model import Node, WorkflowDefinition
 from webapp.engine.instances.journal import AuditEntry, EndReason, TaskRecord
 from webapp.engine.instances.model import NodeInstance
+from webapp.engine.ports.queries import MAX_LIMIT, Paging
+from webapp.engine.ports.stores import Partition, UnitOfWork
 from webapp.services.views import TrailEntry
 
 # A person's own command already tells of these ends.
@@ -23,6 +25,18 @@ _TOLD_BY_COMMAND = frozenset(
         EndReason.RELEASED,
     }
 )
+
+
+def latest_commands(work: UnitOfWork, partition: Partition, instance_id: str) -> Sequence[AuditEntry]:
+    """Return the first and the latest thousand commands of an instance, oldest first.
+
+    A flow that loops over a delay has one for each turn: what people did last must not hide behind those.
+    """
+    found = work.audit.by_instance(partition, instance_id)
+    if found.total <= len(found.items):
+        return found.items
+    latest = Paging(offset=found.total - MAX_LIMIT, limit=MAX_LIMIT)
+    return [found.items[0], *work.audit.by_instance(partition, instance_id, latest).items]
 
 
 def task_trail(
