@@ -106,6 +106,31 @@ def test_a_commit_wakes_it_long_before_its_interval(house: Installation, activit
         poller.stop()
 
 
+def test_a_wake_at_the_very_end_of_a_poll_is_not_lost() -> None:
+    failing = Failing()
+    failing.polls = 3
+    poller = Poller(cast("HousekeepingService", failing), poll_interval_seconds=3600)
+    lock = poller._polling
+
+    class Late:
+        """The poller's lock, under which somebody wakes it once when the poll is over."""
+
+        def __enter__(self) -> None:
+            lock.acquire()
+
+        def __exit__(self, *reason: object) -> None:
+            if failing.polls == 4:
+                poller.wake()
+            lock.release()
+
+        def locked(self) -> bool:
+            return lock.locked()
+
+    poller._polling = cast("threading.Lock", Late())  # type: ignore[assignment]  # a stand-in
+    poller._poll()
+    assert failing.polls == 5
+
+
 def test_stopping_finishes_the_wave_at_hand_and_gives_back_the_rest(house: Installation, activity: DueAtOnce) -> None:
     house.publish(flow("due", [START, node("wait", "TestDue"), END]))
     instances = [house.start("due").id for _ in range(3)]

@@ -102,14 +102,15 @@ class Poller:
         self.stop()
 
     def _poll(self) -> None:
-        with self._polling:
-            while not self._stopping.is_set():
+        while not self._stopping.is_set():
+            with self._polling:
                 self._woken.clear()
                 report = self._housekeeping.poll_once(self._pool.map, self._stopping.is_set)
-                if report.claimed or report.follow_ups:
-                    log.debug("poll", extra={"claimed": report.claimed, "resumed": report.resumed})
-                if not self._woken.is_set():
-                    return
+            if report.claimed or report.follow_ups:
+                log.debug("poll", extra={"claimed": report.claimed, "resumed": report.resumed})
+            # Looked at after the lock is free: who wakes the poller while it is taken adds no job.
+            if not self._woken.is_set():
+                return
 
     def _housekeep(self) -> None:
         self._housekeeping.housekeep(self._stopping.is_set)
