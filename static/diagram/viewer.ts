@@ -65,15 +65,20 @@ function drawNode({ key, node, rect }: SceneNode, { states, known, say }: Pictur
   return group;
 }
 
-function drawEdge({ key, transition, points }: SceneEdge, { states, say }: Picture): SVGGElement {
+/** Draws a line, and its label into a group of its own: labels lie above the nodes. */
+function drawEdge({ key, transition, points }: SceneEdge, { scene, states, say }: Picture) {
   const taken = states.transitions.has((transition as TransitionDoc).id);
-  const group = svg('g', { class: `edge ${taken ? 'done' : 'idle'}`, 'data-transition': key });
-  paintEdge(group, points, {
+  const look = `edge ${taken ? 'done' : 'idle'}`;
+  const line = svg('g', { class: look, 'data-transition': key });
+  const label = svg('g', { class: look });
+  const paint = {
     label: shortLabel(transition, say),
     isDefault: transition.isDefault === true,
     mark: undefined,
-  });
-  return group;
+    nodes: [...scene.nodes.values()].map(({ rect }) => rect),
+  };
+  paintEdge(line, points, paint, label);
+  return { line, label };
 }
 
 /** The same as sentences, for readers: the steps in their order, with state and way on. */
@@ -113,19 +118,21 @@ function extent(scene: Scene): Rect {
 
 function draw(host: HTMLElement, picture: Picture): void {
   const { scene, states, say } = picture;
+  const edges = [...scene.edges.values()]
+    // Taken lines lie above those that were not.
+    .sort((a, b) => Number(states.transitions.has(a.transition.id)) - Number(states.transitions.has(b.transition.id)))
+    .map((edge) => drawEdge(edge, picture));
   const layer = svg(
     'g',
     {},
-    ...[...scene.edges.values()]
-      // Taken lines lie above those that were not.
-      .sort((a, b) => Number(states.transitions.has(a.transition.id)) - Number(states.transitions.has(b.transition.id)))
-      .map((edge) => drawEdge(edge, picture)),
+    ...edges.map(({ line }) => line),
     ...[...scene.nodes.values()].map((node) => drawNode(node, picture)),
+    ...edges.map(({ label }) => label),
   );
   const image = svg('svg', { class: 'viewer-picture', 'aria-hidden': 'true', focusable: 'false' }, arrowHeads(), layer);
   const label = host.getAttribute('aria-label') ?? say.t('diagram.outline');
   const box = html('div', { class: 'viewer', tabindex: '0', role: 'group', 'aria-label': label }, image);
-  const viewport = new Viewport(box, image, layer, extent(scene));
+  const viewport = new Viewport(box, image, layer, extent(scene), host.dataset.diagram === 'map');
   host.replaceChildren(box, tools(viewport, say), outline(picture));
   const present = presentNode(states);
   const around = [...scene.nodes.values()].find(({ node }) => node.id === present)?.rect;

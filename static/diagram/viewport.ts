@@ -12,10 +12,14 @@ export function isPhone(): boolean {
   return window.matchMedia('(max-width: 760px)').matches;
 }
 
+/** The scale at which all is seen, however small, but never larger than drawn. */
+export function wholeScale(all: Rect, box: { readonly width: number; readonly height: number }): number {
+  return Math.min(box.width / (all.width + 2 * MARGIN), box.height / (all.height + 2 * MARGIN), 1);
+}
+
 /** The scale at which all is seen, but never smaller than readable nor larger than drawn. */
 export function readableScale(all: Rect, box: { readonly width: number; readonly height: number }): number {
-  const fits = Math.min(box.width / (all.width + 2 * MARGIN), box.height / (all.height + 2 * MARGIN));
-  return Math.max(READABLE, Math.min(1, fits));
+  return Math.max(READABLE, wholeScale(all, box));
 }
 
 export class Viewport {
@@ -27,15 +31,21 @@ export class Viewport {
     private readonly picture: SVGSVGElement,
     private readonly layer: SVGGElement,
     private readonly all: Rect,
+    /** A small picture beside a text: always all of it, as a map rather than to read. */
+    private readonly map = false,
   ) {
     this.picture.addEventListener('pointerdown', (event) => this.grab(event));
     this.box.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     this.box.addEventListener('keydown', (event) => this.key(event));
   }
 
+  private get scrolls(): boolean {
+    return isPhone() && !this.map;
+  }
+
   /** Shows everything, or at a readable scale the part round a place. */
   fit(around?: Rect, whole = false): void {
-    if (isPhone()) {
+    if (this.scrolls) {
       this.layOut(around);
       return;
     }
@@ -43,8 +53,8 @@ export class Viewport {
     this.picture.removeAttribute('height');
     const { clientWidth: width, clientHeight: height } = this.box;
     if (width === 0 || height === 0) return;
-    const fits = Math.min(width / (this.all.width + 2 * MARGIN), height / (this.all.height + 2 * MARGIN), 1);
-    this.scale = whole ? Math.max(LEAST, fits) : readableScale(this.all, { width, height });
+    const scale = whole || this.map ? wholeScale : readableScale;
+    this.scale = scale(this.all, { width, height });
     const middle = centre(this.all);
     const target = around ? centre(around) : middle;
     this.offset = {
@@ -82,7 +92,8 @@ export class Viewport {
   zoomBy(factor: number, at?: Point): void {
     const { clientWidth, clientHeight } = this.box;
     const fixed = at ?? { x: clientWidth / 2, y: clientHeight / 2 };
-    const scale = Math.min(MOST, Math.max(LEAST, this.scale * factor));
+    const least = Math.min(LEAST, this.scale);
+    const scale = Math.min(MOST, Math.max(least, this.scale * factor));
     const ratio = scale / this.scale;
     this.offset = {
       x: fixed.x - (fixed.x - this.offset.x) * ratio,
@@ -99,11 +110,13 @@ export class Viewport {
 
   private apply(): void {
     const { x, y } = this.offset;
+    // Text of a few pixels is only a blur: the colours tell where the request is.
+    this.picture.classList.toggle('is-tiny', this.scale < READABLE);
     this.layer.setAttribute('transform', `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${this.scale.toFixed(4)})`);
   }
 
   private grab(down: PointerEvent): void {
-    if (down.button !== 0 || isPhone()) return;
+    if (down.button !== 0 || this.scrolls) return;
     let last = { x: down.clientX, y: down.clientY };
     this.picture.setPointerCapture(down.pointerId);
     this.picture.classList.add('is-grabbing');
@@ -124,7 +137,7 @@ export class Viewport {
 
   /** A plain wheel belongs to the page. */
   private wheel(event: WheelEvent): void {
-    if ((!event.ctrlKey && !event.metaKey) || isPhone()) return;
+    if ((!event.ctrlKey && !event.metaKey) || this.scrolls) return;
     event.preventDefault();
     const { left, top } = this.box.getBoundingClientRect();
     this.zoomBy(event.deltaY < 0 ? 1.1 : 1 / 1.1, { x: event.clientX - left, y: event.clientY - top });

@@ -145,6 +145,7 @@ export class CanvasPane {
       label: transition ? shortLabel(transition, this.session.words) : '',
       isDefault: transition?.isDefault === true,
       mark: severity && MARKS[severity],
+      nodes: [...sceneOf(this.session.doc).nodes.values()].map(({ rect }) => rect),
     };
   }
 

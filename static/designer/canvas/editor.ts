@@ -1,6 +1,6 @@
 /** The canvas of the designer: shows a document, reports gestures as changes, keeps selection and view. */
 import { transitionElement, transitionKeyOf } from '../model/definition';
-import { bounds, centre, NODE_HEIGHT, NODE_WIDTH, type Point, type Rect } from '../model/geometry';
+import { bounds, centre, NODE_HEIGHT, NODE_WIDTH, overlaps, type Point, type Rect } from '../model/geometry';
 import type { Scene, SceneEdge, SceneNode } from '../model/scene';
 import { bridgeServices, type Changes, type Permissions } from './bridge';
 import {
@@ -49,6 +49,25 @@ function put(element: Element, name: string, value: string): void {
 
 function samePoints(a: readonly Point[] | undefined, b: readonly Point[]): boolean {
   return a?.length === b.length && a.every((point, i) => point.x === b[i]?.x && point.y === b[i]?.y);
+}
+
+/** Where nodes stood or stand that came, went or moved. */
+function movedRects(before: Scene, after: Scene): readonly Rect[] {
+  const moved: Rect[] = [];
+  for (const [key, { rect }] of after.nodes) {
+    const old = before.nodes.get(key)?.rect;
+    if (old?.x === rect.x && old.y === rect.y) continue;
+    moved.push(rect);
+    if (old) moved.push(old);
+  }
+  for (const [key, { rect }] of before.nodes) if (!after.nodes.has(key)) moved.push(rect);
+  return moved;
+}
+
+function touches({ points }: SceneEdge, rects: readonly Rect[]): boolean {
+  if (rects.length === 0) return false;
+  const all = bounds(points.map((point) => ({ ...point, width: 0, height: 0 })));
+  return all !== undefined && rects.some((rect) => overlaps(rect, all, NODE_HEIGHT));
 }
 
 export class Editor {
@@ -197,7 +216,8 @@ export class Editor {
     this.removeGone(before, scene);
     const changed: DjsElement[] = [];
     for (const node of scene.nodes.values()) this.showNode(node, before, repaint, changed);
-    for (const edge of scene.edges.values()) this.showEdge(edge, before, repaint, changed);
+    const moves = movedRects(before, scene);
+    for (const edge of scene.edges.values()) this.showEdge(edge, before, repaint, moves, changed);
     if (changed.length > 0) this.events.fire('elements.changed', { elements: changed });
     this.quiet = false;
     this.label();
@@ -229,7 +249,13 @@ export class Editor {
     if (moved || other || repaint === 'all' || repaint.has(key)) changed.push(shape);
   }
 
-  private showEdge(edge: SceneEdge, before: Scene, repaint: ReadonlySet<string> | 'all', changed: DjsElement[]): void {
+  private showEdge(
+    edge: SceneEdge,
+    before: Scene,
+    repaint: ReadonlySet<string> | 'all',
+    moves: readonly Rect[],
+    changed: DjsElement[],
+  ): void {
     const id = transitionElement(edge.key);
     const connection = this.registry.get(id);
     const waypoints = edge.points.map(({ x, y }) => ({ x, y }));
@@ -241,7 +267,8 @@ export class Editor {
       this.canvas.addConnection(made, this.canvas.getRootElement(), 0);
       return;
     }
-    const moved = !samePoints(connection.waypoints, edge.points);
+    // A node that came to lie on the line, or left it, moves the line's label.
+    const moved = !samePoints(connection.waypoints, edge.points) || touches(edge, moves);
     connection.waypoints = waypoints;
     const other = before.edges.get(edge.key)?.transition !== edge.transition;
     if (moved || other || repaint === 'all' || repaint.has(id)) changed.push(connection);

@@ -1,6 +1,6 @@
 /** Draws nodes and transitions, the same in designer, monitor, task and request. Only the paint differs. */
 import type { Category } from '../model/activities';
-import { labelPoint, NODE_HEIGHT, NODE_WIDTH, type Point, roundedPath } from '../model/geometry';
+import { labelPoint, NODE_HEIGHT, NODE_WIDTH, type Point, type Rect, roundedPath } from '../model/geometry';
 import { textUnits } from '../model/text';
 import { svg } from '../view/html';
 import { iconAddress } from '../view/icons';
@@ -24,6 +24,8 @@ export interface EdgePaint {
   readonly label: string;
   readonly isDefault: boolean;
   readonly mark: Mark | undefined;
+  /** What the label may not cover. */
+  readonly nodes: readonly Rect[];
 }
 
 const BAR = 'M8 0H5V56H8A8 8 0 0 1 0 48V8A8 8 0 0 1 8 0Z';
@@ -88,7 +90,7 @@ export function labelWidth(label: string, isDefault = false): number {
 
 function labelPill(points: readonly Point[], paint: EdgePaint): SVGGElement {
   const width = labelWidth(paint.label, paint.isDefault);
-  const at = labelPoint(points, width);
+  const at = labelPoint(points, width, paint.nodes);
   const group = svg(
     'g',
     { class: paint.isDefault ? 'edge-label default' : 'edge-label' },
@@ -102,13 +104,18 @@ function labelPill(points: readonly Point[], paint: EdgePaint): SVGGElement {
   return group;
 }
 
-/** Draws a transition over its points. */
-export function paintEdge(group: SVGElement, points: readonly Point[], paint: EdgePaint): void {
+/** Draws a transition over its points; `labels` is what its label goes into, when that lies in another layer. */
+export function paintEdge(
+  group: SVGElement,
+  points: readonly Point[],
+  paint: EdgePaint,
+  labels: SVGElement = group,
+): void {
   group.replaceChildren(svg('path', { class: 'line', d: roundedPath(points) }));
   if (paint.label) {
-    group.append(labelPill(points, paint));
+    labels.append(labelPill(points, paint));
   } else if (paint.mark) {
-    const at = labelPoint(points, 20);
+    const at = labelPoint(points, 20, paint.nodes);
     group.append(badge(paint.mark, at.x, at.y));
   }
 }

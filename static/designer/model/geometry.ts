@@ -248,11 +248,35 @@ function towards(from: Point, to: Point, by: number): Point {
   return { x: from.x + ((to.x - from.x) / length) * by, y: from.y + ((to.y - from.y) / length) * by };
 }
 
+const LABEL_HEIGHT = 22;
+/** Steps in which a label looks for room along its line. */
+const LABEL_STEP = 2 * GRID;
+
 /**
  * Where a label of this width sits: in the middle of the last level stretch that has room for it, because lines
- * from one node share their first stretch; else in the middle of the longest stretch.
+ * from one node share their first stretch; else in the middle of the longest stretch. When a node stands there, at the
+ * nearest place along the line, or else beside it, where none does.
  */
-export function labelPoint(points: readonly Point[], width: number): Point {
+export function labelPoint(points: readonly Point[], width: number, nodes: readonly Rect[] = []): Point {
+  const wanted = preferredLabelPoint(points, width);
+  const free = ({ x, y }: Point): boolean => {
+    const label = { x: x - width / 2, y: y - LABEL_HEIGHT / 2, width, height: LABEL_HEIGHT };
+    return nodes.every((node) => !overlaps(node, label, 1));
+  };
+  if (free(wanted)) return wanted;
+  const along = alongLine(points).sort((a, b) => distance(a, wanted) - distance(b, wanted));
+  const level = NODE_HEIGHT / 2 + LABEL_HEIGHT / 2 + 4;
+  const upright = width / 2 + 8;
+  const around = [
+    { x: wanted.x, y: wanted.y - level },
+    { x: wanted.x, y: wanted.y + level },
+    { x: wanted.x + upright, y: wanted.y },
+    { x: wanted.x - upright, y: wanted.y },
+  ];
+  return along.find(free) ?? around.find(free) ?? wanted;
+}
+
+function preferredLabelPoint(points: readonly Point[], width: number): Point {
   let longest: readonly [Point, Point] | undefined;
   for (let i = points.length - 1; i > 0; i -= 1) {
     const a = points[i - 1] as Point;
@@ -261,6 +285,18 @@ export function labelPoint(points: readonly Point[], width: number): Point {
     if (!longest || distance(a, b) > distance(...longest)) longest = [a, b];
   }
   return longest ? middleOf(...longest) : (points[0] ?? { x: 0, y: 0 });
+}
+
+/** Places along a line, in steps. */
+function alongLine(points: readonly Point[]): Point[] {
+  const places: Point[] = [];
+  for (let i = 1; i < points.length; i += 1) {
+    const a = points[i - 1] as Point;
+    const b = points[i] as Point;
+    const length = distance(a, b);
+    for (let at = LABEL_STEP; at < length; at += LABEL_STEP) places.push(towards(a, b, at));
+  }
+  return places;
 }
 
 function middleOf(a: Point, b: Point): Point {

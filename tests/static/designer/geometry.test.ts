@@ -178,6 +178,36 @@ test('a label sits on the last level stretch with room, else on the longest', ()
   );
 });
 
+describe('a label whose place is taken', () => {
+  const line = [
+    { x: 0, y: 0 },
+    { x: 400, y: 0 },
+  ];
+
+  test('moves along its line to the nearest place that is free', () => {
+    const node = nodeRect(170, -28);
+    // The node reaches from 170 to 342; a label of 60 fits up to 139 on its left.
+    assert.deepEqual(labelPoint(line, 60), { x: 200, y: 0 });
+    assert.deepEqual(labelPoint(line, 60, [node]), { x: 120, y: 0 });
+  });
+
+  test('stands beside the line when there is no room on it', () => {
+    const left = nodeRect(-172, -28);
+    const right = nodeRect(40, -28);
+    const short = [
+      { x: 0, y: 0 },
+      { x: 40, y: 0 },
+    ];
+    // Above the two nodes, which end at -28, in the middle of the gap.
+    assert.deepEqual(labelPoint(short, 70, [left, right]), { x: 20, y: -43 });
+  });
+
+  test('stays where it would be when there is no room at all', () => {
+    const wall = { x: -500, y: -500, width: 2000, height: 1000 };
+    assert.deepEqual(labelPoint(line, 60, [wall]), { x: 200, y: 0 });
+  });
+});
+
 test('a path has round corners that shrink with short stretches', () => {
   const path = roundedPath([
     { x: 0, y: 0 },
