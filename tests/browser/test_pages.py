@@ -21,6 +21,9 @@ OPERATORS_PAGES = [
 ]
 
 
+LONGEST = "Ohne-Leerzeichen-" * 29 + "500 Ze."
+
+
 def start_leave(visitors: VisitorFactory, *reasons: str) -> None:
     page = visitors("employee").page
     for reason in reasons:
@@ -129,6 +132,55 @@ def test_pages_fit_a_phone(visitors: VisitorFactory, language: str, dark: bool) 
         assert width <= PHONE, f"{path} scrolls sideways: {width} px"
         visitor.check_accessibility()
     expect(visitor.page.locator("html")).to_have_attribute("lang", "zh-CN" if language == "zh" else "en")
+
+
+@pytest.mark.parametrize("width", [1440, PHONE])
+def test_the_longest_title_breaks_its_lines(visitors: VisitorFactory, width: int) -> None:
+    start_leave(visitors, LONGEST)
+    page = visitors("operator", width=width, height=900).page
+    page.goto("/monitor?keyword=Ohne-Leerzeichen")
+    expect(page.locator("html[data-ready]")).to_be_attached()
+    row, heading = page.locator("a.main-link").first, page.locator(".page-head h2")
+    fits = "it => it.scrollWidth <= it.clientWidth + 1 && it.getBoundingClientRect().right <= innerWidth"
+    assert row.evaluate(fits)
+    row.click()
+    expect(heading).to_have_text(LONGEST)
+    assert heading.evaluate(fits)
+
+
+def test_the_map_beside_a_task_shows_the_whole_flow(visitors: VisitorFactory) -> None:
+    start_leave(visitors, "Mapped")
+    page = visitors("manager").page
+    open_inbox(page, "Mapped")
+    expect(page.locator("#task [data-drawn]")).to_be_attached()
+    window = page.locator("#task .viewer").bounding_box()
+    assert window is not None
+    nodes = page.locator("#task .node .box")
+    expect(nodes).to_have_count(5)
+    for node in nodes.all():
+        box = node.bounding_box()
+        assert box is not None
+        assert window["x"] <= box["x"]
+        assert box["x"] + box["width"] <= window["x"] + window["width"]
+    expect(page.locator("#task .node.waiting .halo")).to_be_visible()
+
+
+def test_a_stretched_comment_field_does_not_break_the_content_policy(visitors: VisitorFactory) -> None:
+    start_leave(visitors, "Stretched one", "Stretched two")
+    page = visitors("manager").page
+    open_inbox(page, "Stretched")
+    field = page.locator("#comment").bounding_box()
+    assert field is not None
+    corner = (field["x"] + field["width"] - 5, field["y"] + field["height"] - 5)
+    page.mouse.move(*corner)
+    page.mouse.down()
+    page.mouse.move(corner[0], corner[1] + 40)
+    page.mouse.up()
+    assert page.locator("#comment").get_attribute("style")
+    page.locator(".task-row a", has_text="Leave").last.click()
+    expect(page.locator("#task")).to_contain_text("Stretched two")
+    # The visitor complains at the end when anything broke the policy.
+    expect(page.locator(".task-row.is-current a")).to_be_visible()
 
 
 def test_a_phone_shows_the_list_or_the_task(visitors: VisitorFactory) -> None:
