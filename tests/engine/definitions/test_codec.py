@@ -84,6 +84,12 @@ def test_the_decoded_definition_shares_nothing_with_the_document() -> None:
     assert definition.extra_properties["other"] == "x"
 
 
+def test_a_node_without_a_name_has_its_id_for_one_and_exports_none() -> None:
+    definition = read('{"name": "a", "nodes": [{"id": "n", "activityType": "Log"}, {"id": "", "activityType": "Log"}]}')
+    assert [node.name for node in definition.nodes] == ["n", ""]
+    assert all("name" not in node for node in export_definition(definition)["nodes"])
+
+
 def test_a_missing_display_name_becomes_the_name_and_a_blank_one_stays() -> None:
     assert read('{"name": "a"}').display_name == "a"
     assert read('{"name": "a", "displayName": null}').display_name == "a"

@@ -44,6 +44,9 @@ def read_definition(document: JsonValue) -> WorkflowDefinition:
     for part, known in _PARTS.items():
         if part in members:
             members[part] = [_cleaned(item, known) for item in members[part]]
+    for node in members.get("nodes", ()):
+        # A node's name defaults to its id (spec 1.2).
+        node.setdefault("name", node["id"])
     members.setdefault("displayName", members["name"])
     return msgspec.convert(copy_json(members), WorkflowDefinition)
 
@@ -81,6 +84,9 @@ def export_definition(definition: WorkflowDefinition) -> JsonObject:
     for part, example in _examples().items():
         if part in exported:
             exported[part] = [_without_defaults(item, example) for item in exported[part]]
+    for node in exported.get("nodes", ()):
+        if node.get("name") == node["id"]:
+            del node["name"]
     return {name: value for name, value in exported.items() if name not in READ_ONLY_MEMBERS}
 
 
