@@ -123,7 +123,8 @@ def test_an_id_is_taken_once(stores):
     save(stores.stores, **everything())
     before = state(stores)
     with pytest.raises(DuplicateRecord):
-        save(stores.stores, **everything(instance=instance(command_id="another", title="Thief")))
+        thief = instance(command_id="another", title="Thief")
+        save(stores.stores, **everything(instance=thief, audit=[audit("a2")]))
     assert state(stores) == before
 
 
@@ -197,6 +198,35 @@ def test_a_write_that_fails_late_changes_nothing(stores):
         assert state(stores) == before
     save(stores.stores, **(late | {"audit": [audit("a2")]}))
     assert state(stores)[0].instance.title == "New"
+
+
+@pytest.mark.parametrize("partition", [None, "t1"])
+def test_a_start_that_was_overtaken_before_its_answer_came_is_done(stores, partition):
+    # The commit's answer was lost, and a poller ran what was due before the write came again.
+    entry = audit("a1", tenant_id=partition)
+    save(stores.stores, partition, **everything(audit=[entry]))
+    overtaking = instance(revision=2, title="Later", command_id="due")
+    save(stores.stores, partition, instance=overtaking, expected_revision=1)
+    after = state(stores, partition)
+    save(stores.stores, partition, **everything(audit=[entry]))
+    assert state(stores, partition) == after
+    with pytest.raises(DuplicateRecord):
+        save(stores.stores, partition, **everything(audit=[audit("a2", tenant_id=partition)]))
+
+
+@pytest.mark.parametrize("partition", [None, "t1"])
+def test_a_change_that_was_overtaken_before_its_answer_came_is_done(stores, partition):
+    start(stores.stores, partition=partition)
+    change = {
+        "instance": instance(revision=2, title="Mine", command_id="mine"),
+        "expected_revision": 1,
+        "audit": [audit("a2", tenant_id=partition)],
+    }
+    save(stores.stores, partition, **change)
+    save(stores.stores, partition, instance=instance(revision=3, command_id="other"), expected_revision=2)
+    after = state(stores, partition)
+    save(stores.stores, partition, **change)
+    assert state(stores, partition) == after
 
 
 @on_postgresql

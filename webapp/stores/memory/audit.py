@@ -26,6 +26,10 @@ class MemoryAudit:
                 raise DuplicateRecord(f"audit entry {entry.id}")
             self._transaction.put("audit", journal_rows.audit_row(entry))
 
+    def holds(self, partition: Partition, entry_id: str) -> bool:
+        """Whether the entry was appended."""
+        return self._transaction.get("audit", (entry_id,), partition) is not None
+
     def by_instance(self, partition: Partition, instance_id: str, paging: Paging = WHOLE) -> Page[AuditEntry]:
         """Return the instance's entries, oldest first."""
         found = self._transaction.of_instance("audit", partition, instance_id)

@@ -92,7 +92,8 @@ class MemoryUnitOfWork:
         stored = self._transaction.get("instances", (instance.id,), write_set.partition)
         expected = None if write_set.is_new else write_set.expected_revision
         if (None if stored is None else stored["revision"]) != expected:
-            if stored is not None and instance.command_id and stored["command_id"] == instance.command_id:
+            own = stored is not None and instance.command_id == stored["command_id"] is not None
+            if own or self._was_written(write_set):
                 return False
             if write_set.is_new:
                 raise DuplicateRecord(f"instance {instance.id}")
@@ -101,6 +102,10 @@ class MemoryUnitOfWork:
             self._check_capacity()
         self._transaction.put("instances", rows.instance_row(instance))
         return True
+
+    def _was_written(self, write_set: WriteSet) -> bool:
+        """Whether another command has changed the row since this one was committed: the trail still tells of it."""
+        return any(self.audit.holds(write_set.partition, entry.id) for entry in write_set.audit[:1])
 
     def _check_capacity(self) -> None:
         if self._capacity is not None and len(self._transaction.rows("instances", lambda row: True)) >= self._capacity:

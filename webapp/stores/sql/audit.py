@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, func, insert, select
+from sqlalchemy import bindparam, func, insert, literal, select
 
 from webapp.engine.instances.journal import AuditEntry
 from webapp.engine.ports.queries import Page, Paging
@@ -26,6 +26,7 @@ class Statements:
         age = (table.c.at, table.c.sequence, table.c.id)
         of_instance = by_key(table, "instance_id")
         self.append = insert(table)
+        self.holds = select(literal(1)).where(*by_key(table))
         self.by_instance = (
             select(*full).where(*of_instance).order_by(*age).limit(bindparam("p_limit")).offset(bindparam("p_offset"))
         )
@@ -50,6 +51,10 @@ class SqlAudit:
         if entries:
             values = [rows.of_table(partition, journal_rows.audit_row(entry)) for entry in entries]
             self._transaction.write(_of(partition).append, values)
+
+    def holds(self, partition: Partition, entry_id: str) -> bool:
+        """Whether the entry was appended."""
+        return self._transaction.read(_of(partition).holds, scope(partition, p_id=entry_id)).first() is not None
 
     def by_instance(self, partition: Partition, instance_id: str, paging: Paging = WHOLE) -> Page[AuditEntry]:
         """Return the instance's entries, oldest first."""

@@ -98,11 +98,15 @@ class SqlUnitOfWork:
         if done:
             return True
         there = self._transaction.read(statement.written, key).first()
-        if there is not None and instance.command_id and there.command_id == instance.command_id:
+        if there is not None and (instance.command_id == there.command_id is not None or self._was_written(write_set)):
             return False
         if write_set.is_new:
             raise DuplicateRecord(f"instance {instance.id}")
         raise RevisionConflict(f"instance {instance.id} is not at revision {write_set.expected_revision}")
+
+    def _was_written(self, write_set: WriteSet) -> bool:
+        """Whether another command has changed the row since this one was committed: the trail still tells of it."""
+        return any(self.audit.holds(write_set.partition, entry.id) for entry in write_set.audit[:1])
 
     def _write_nodes(self, write_set: WriteSet) -> None:
         partition = write_set.partition
