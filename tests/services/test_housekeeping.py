@@ -13,7 +13,7 @@ import pytest
 
 from tests.services.stores_that_fail import FailingStores, gone
 from tests.support.engine import ADMIN, Installation, install
-from tests.support.flows import END, START, edge, flow, node
+from tests.support.flows import END, START, edge, flow, node, variable
 from tests.support.stores import StoreSet
 from webapp.engine.activities.api import (
     ActivityContext,
@@ -243,6 +243,32 @@ def test_the_timer_of_a_faulted_instance_is_pushed_back_and_fires_after_a_retry(
     house.services.instances.retry(ADMIN, instance.id)
     house.elapse(300)
     assert house.instance(instance.id).status is InstanceStatus.COMPLETED
+
+
+def test_a_timer_that_a_fault_left_behind_is_not_claimed_any_more(house: Installation) -> None:
+    nodes = [
+        START,
+        node("split", "Parallel"),
+        node("first", "Delay", {"DurationSeconds": 10}),
+        node("second", "Delay", {"DurationSeconds": 10}),
+        END,
+    ]
+    edges = [
+        edge("start", "split"),
+        edge("split", "first"),
+        edge("split", "second"),
+        edge("first", "end", "count > 1"),
+        edge("second", "end"),
+    ]
+    house.publish(flow("both", nodes, edges, variables=[variable("count")]))
+    instance = house.start("both")
+    house.elapse(10)
+    assert house.instance(instance.id).status is InstanceStatus.FAULTED
+    assert [one.node_id for one in house.bookmarks(instance.id)] == ["second"]
+
+    house.services.instances.retry(ADMIN, instance.id)
+    assert house.services.housekeeping.poll_once().resumed == 1
+    assert house.path(instance.id) == ["start", "split", "first", "second", "end"]
 
 
 def test_a_busy_instance_is_left_to_the_next_cycle(stores: StoreSet) -> None:

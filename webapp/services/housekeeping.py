@@ -20,6 +20,7 @@ from webapp.engine.instances.bookmarks import BookmarkKind
 from webapp.engine.ports.locks import LeaseHeld, Leases
 from webapp.engine.ports.queries import DueBookmark
 from webapp.engine.ports.stores import Partition, UnitOfWork
+from webapp.engine.runtime.commands import Wave
 from webapp.engine.runtime.engine import Engine
 from webapp.services.commands import Commands
 from webapp.services.follow_ups import FollowUpRunner, retry_after
@@ -186,7 +187,7 @@ class HousekeepingService:
 
     def _run_group(self, group: Group) -> Outcome:
         try:
-            self._resume(group)
+            write_set = self._resume(group).write_set
         except LeaseHeld:
             # Somebody works on the instance: the next cycle finds the bookmark, if it is still there.
             return _left(group)
@@ -199,11 +200,14 @@ class HousekeepingService:
             return _left(group)
         except Exception as error:
             return self._failed(group, error)
-        return Outcome(resumed=len(group.due))
+        done = {*write_set.deleted_bookmark_ids, *(bookmark.id for bookmark in write_set.changed_bookmarks)}
+        # What a fault left behind must not stay claimed: a retry may come at once.
+        left = sum(one.id not in done for one in group.due)
+        return Outcome(resumed=len(group.due) - left, left=left)
 
-    def _resume(self, group: Group) -> None:
+    def _resume(self, group: Group) -> Wave:
         command = self._commands.system_command("due")
-        self._commands.attempt(
+        return self._commands.attempt(
             group.partition,
             group.instance_id,
             lambda snapshot, prepared: self._engine.due(snapshot, prepared.compiled, group.bookmark_ids, command),
