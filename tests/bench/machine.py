@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import statistics
 import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.bench.quartiles import quartiles
 
 _LOOPS = 200_000
 _SYNCS = 20
@@ -46,6 +47,6 @@ class Noise:
 
 
 def _line(name: str, times: list[float]) -> str:
-    middle = statistics.median(times)
-    spread = max(abs(min(times) - middle), abs(max(times) - middle)) / middle
-    return f"noise: {name} {middle:.2f} ms (from {min(times):.2f} to {max(times):.2f}, {spread:+.0%} at worst)"
+    lower, middle, upper = quartiles(times)
+    half, whole = f"{lower:.2f} to {upper:.2f}", f"{min(times):.2f} to {max(times):.2f}"
+    return f"noise: {name} {middle:.2f} ms (middle half {half}, all {whole})"

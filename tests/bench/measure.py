@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tests.bench.machine import Noise
+from tests.bench.quartiles import quartiles
 
 WORKLOADS = {"W1": "ten nodes straight through", "W2": "start, list, complete"}
 
@@ -44,10 +45,15 @@ class Rates:
         """Return the median round."""
         return statistics.median(self.rounds[workload, contender])
 
-    def spread(self, workload: str, contender: str) -> float:
-        """Return the greatest distance of a round from the median, as a part of it."""
-        middle = self.middle(workload, contender)
-        return max(abs(rate - middle) for rate in self.rounds[workload, contender]) / middle
+    def half(self, workload: str, contender: str) -> tuple[float, float]:
+        """Return between which rates the middle half of the rounds lies."""
+        lower, _, upper = quartiles(self.rounds[workload, contender])
+        return lower, upper
+
+    def ratio(self, workload: str, contender: str, other: str) -> float:
+        """Return the median of the rounds' ratios: both were measured at nearly the same moment."""
+        pairs = zip(self.rounds[workload, contender], self.rounds[workload, other], strict=True)
+        return statistics.median(first / second for first, second in pairs)
 
 
 def measure(contenders: Sequence[Contender], rounds: int, seconds: float, noise: Noise) -> Rates:

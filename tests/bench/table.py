@@ -17,7 +17,7 @@ def lines(results: Mapping[str, Rates]) -> list[str]:
     """Return the table of each workload over all databases."""
     made: list[str] = []
     for workload, title in WORKLOADS.items():
-        made += ["", f"{workload}: {title}, per second (greatest distance from the median round)"]
+        made += ["", f"{workload}: {title}, per second: median round (middle half of the rounds)"]
         made.append(_row("", list(results)))
         for contender in (CORE, WAYPOST, SPIFF):
             made.append(_row(contender, [_cell(rates, workload, contender) for rates in results.values()]))
@@ -29,11 +29,12 @@ def lines(results: Mapping[str, Rates]) -> list[str]:
 
 
 def _cell(rates: Rates, workload: str, contender: str) -> str:
-    return f"{rates.middle(workload, contender):,.0f} (±{rates.spread(workload, contender):.0%})"
+    lower, upper = rates.half(workload, contender)
+    return f"{rates.middle(workload, contender):,.0f} ({lower:,.0f} to {upper:,.0f})"
 
 
 def _ratio(rates: Rates, workload: str, other: str, aim: float) -> str:
-    ratio = rates.middle(workload, WAYPOST) / rates.middle(workload, other)
+    ratio = rates.ratio(workload, WAYPOST, other)
     return f"{ratio:.2f} ({'reaches' if ratio >= aim else 'misses'} {aim:g})"
 
 

@@ -12,6 +12,7 @@ from webapp.accounts.permissions import ADMINISTRATOR
 from webapp.app import create_app
 from webapp.config import Settings
 from webapp.engine.ports.queries import Paging, TaskQuery
+from webapp.services import Services
 from webapp.web.deps import Installation
 
 PREFIX = "platform_"
@@ -59,7 +60,7 @@ class Waypost:
         app = create_app(_settings(target, folder))
         self._installation: Installation = app.extensions["waypost"]
         self._installation.migrations.upgrade()
-        self._services = self._installation.services
+        self._services: Services = self._installation.services
         self._anna = self._actor("anna")
         for document in DEFINITIONS:
             catalog = self._services.catalog
