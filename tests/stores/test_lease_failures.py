@@ -1,6 +1,7 @@
 """Leases when the database fails: waits, refusals, and what is only logged (spec 8.6)."""
 
 import logging
+import threading
 import time
 
 import pytest
@@ -147,3 +148,19 @@ def test_a_late_renewal_leaves_the_next_holders_lease_alone(rows, leases, caplog
         renewal._renew(*late)
         assert "i1" in renewal._held
     assert caplog.records == []
+
+
+def test_a_lease_that_cannot_be_renewed_is_let_go_and_the_next_tries_again(rows, leases, monkeypatch):
+    def fail(thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        with pytest.raises(RuntimeError), leases.hold("i1"):
+            pass
+    assert rows.read("i1") is None
+    renewed = []
+    monkeypatch.setattr(FailingRows, "renew", lambda self, name, stamp, seconds: renewed.append(name) or True)
+    with leases.hold("i1"):
+        time.sleep(1.3)
+    assert renewed == ["i1"]

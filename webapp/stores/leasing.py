@@ -143,9 +143,9 @@ class RowLeases:
             raise self._refusal(name, timeout)
         try:
             row = acquire(name, deadline)
-            self._renewal.add(name, row.stamp)
-            mine.add(name)
             try:
+                self._renewal.add(name, row.stamp)
+                mine.add(name)
                 yield
             finally:
                 mine.discard(name)
@@ -241,8 +241,9 @@ class _Renewal:
         with self._condition:
             self._held[name] = _Held(stamp, time.monotonic())
             if not self._running and not self._closed:
-                self._running = True
                 threading.Thread(target=self._run, name="lease-renewal", daemon=True).start()
+                # Not before: where no thread can be started now, the next lease tries again.
+                self._running = True
 
     def remove(self, name: str) -> None:
         """Renew that lease no more."""
