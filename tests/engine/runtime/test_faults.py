@@ -21,6 +21,7 @@ from webapp.engine.errors import (
     Unexpected,
 )
 from webapp.engine.instances.bookmarks import BookmarkKind
+from webapp.engine.instances.journal import EndReason
 from webapp.engine.instances.model import InstanceStatus, NodeStatus, PendingToken, WorkflowFault
 from webapp.engine.numbers import JsonDecimal, JsonObject
 
@@ -161,6 +162,15 @@ def test_an_unknown_activity_faults_the_instance_whatever_the_policy() -> None:
     assert (fault.code, fault.key, fault.args) == (NOTFOUND_TYPE, "workflow.activity.unknown", {"type": "Gone"})
     assert run.instance.fault_node_instance_id == run.node("gone").id
     assert run.node("gone").status is NodeStatus.FAULTED
+
+
+def test_a_task_whose_activity_is_gone_ends_with_the_fault() -> None:
+    request = BookmarkRequest(kind=BookmarkKind.USER_TASK, key="ann", title="Ask")
+    run = one(Suspend(bookmarks=(request,)), activity=Resuming)
+    run.compiled = World().compile(flow("work", [START, node("work", "Work"), END]))
+    run.resume(run.task("ann"))
+    assert run.instance.status is InstanceStatus.FAULTED
+    assert run.rounds() == [("ann", EndReason.FAULTED)]
 
 
 def test_an_error_of_the_engine_itself_faults_the_instance_at_the_node() -> None:

@@ -117,23 +117,19 @@ class Executor:
         wave = self._wave
         wave.node_event(events.NODE_EXECUTING, node_instance)
         if node.execute is None:
-            fault = WorkflowFault(
-                code=NOTFOUND_TYPE, key="workflow.activity.unknown", args={"type": node.node.activity_type}
-            )
-            faults.end_failed(wave, node_instance, fault)
-            self._fault_instance(fault, node_instance)
-            return
-        if node.effects:
-            wave.outside_effects = True
-        outcome = self._call(node, node_instance, resume)
-        try:
-            self._dispatch(node, node_instance, outcome, resume)
-        except routing.RoutingFault as error:
-            self._fault_instance(error.fault, node_instance)
-        except Exception as error:
-            fault = faults.bounded(faults.fault_of(error))
-            faults.end_failed(wave, node_instance, fault)
-            self._fault_instance(fault, node_instance)
+            args = {"type": node.node.activity_type}
+            fault = WorkflowFault(code=NOTFOUND_TYPE, key="workflow.activity.unknown", args=args)
+            outcome: ActivityOutcome = Fault(fault=fault)
+            self._fault(node_instance, fault)
+        else:
+            wave.outside_effects |= node.effects
+            outcome = self._call(node, node_instance, resume)
+            try:
+                self._dispatch(node, node_instance, outcome, resume)
+            except routing.RoutingFault as error:
+                self._fault_instance(error.fault, node_instance)
+            except Exception as error:
+                self._fault(node_instance, faults.bounded(faults.fault_of(error)))
         if resume is not None and resume.bookmark.kind is BookmarkKind.USER_TASK:
             self._end_round(node_instance, resume, outcome)
 
@@ -262,7 +258,10 @@ class Executor:
             faults.go_on(wave, node_instance, fault)
             self._route(node, node_instance)
             return
-        faults.end_failed(wave, node_instance, fault)
+        self._fault(node_instance, fault)
+
+    def _fault(self, node_instance: NodeInstance, fault: WorkflowFault) -> None:
+        faults.end_failed(self._wave, node_instance, fault)
         self._fault_instance(fault, node_instance)
 
     def _fault_instance(self, fault: WorkflowFault, node_instance: NodeInstance | None) -> None:
