@@ -98,7 +98,8 @@ class CatalogService:
         :raises Conflict: it is no draft. :raises StaleRevision: somebody saved it since; details say who and when.
         """
         require(actor, DEFINITIONS_WRITE)
-        given = codec.read_definition(document)
+        # The stored name stays whatever the document says, so that it need not say it.
+        given = codec.read_definition({"name": "unnamed", **document})
         check_display_name(given)
         # A missing display name becomes the name that stays, not the one in the document.
         unnamed = document.get("displayName") is None

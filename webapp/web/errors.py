@@ -74,6 +74,8 @@ RETRY_AFTER: Final[Mapping[str, int]] = {
 }
 """Seconds after which the same request may be tried again."""
 
+_EXPRESSION: Final = "workflow.expression."
+
 _OF_HTTP: Final[Mapping[int, tuple[str, str]]] = {
     404: (NO_SUCH_ADDRESS, "errors.no_such_address"),
     405: (NO_SUCH_METHOD, "errors.no_such_method"),
@@ -123,11 +125,18 @@ def problem_document(error: WorkflowError, catalog: Catalog, lang: Language) -> 
     return document
 
 
+def wire_key(key: str) -> str:
+    """Return the settled key of a problem (spec 25): a finer one of an expression's mistake only chooses the text."""
+    if key.startswith(_EXPRESSION):
+        return _EXPRESSION + key.removeprefix(_EXPRESSION).partition(".")[0]
+    return key
+
+
 def problem_item(problem: Problem, catalog: Catalog, lang: Language) -> JsonObject:
     """Return one thing that is wrong: where, which message, and the message in the reader's language."""
     item: JsonObject = {
         "path": problem.path,
-        "key": problem.key,
+        "key": wire_key(problem.key),
         "params": _plain(problem.params),
         "message": catalog.text(problem.key, problem.params, lang),
     }

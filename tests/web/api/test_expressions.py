@@ -39,7 +39,7 @@ def test_an_expression_is_checked_at_its_column(employee: Caller) -> None:
     checked = employee.post("/expressions/check", {"text": "amount > ", "kind": "condition"}).expect(200)
     assert checked["valid"] is False
     assert checked["errors"][0]["line"] == 1
-    assert checked["errors"][0]["key"].startswith("workflow.expression.syntax")
+    assert checked["errors"][0]["key"] == "workflow.expression.syntax"
     assert checked["errors"][0]["message"]
     fine = employee.post("/expressions/check", {"text": "amount > 1", "kind": "condition"}).expect(200)
     assert fine == {"valid": True, "errors": []}
@@ -86,3 +86,11 @@ def test_nobody_without_an_account_may_ask(site: Site) -> None:
     for path in ("/activities", "/me", "/tasks", "/tasks/counts", "/instances", "/definitions"):
         site.anybody().get(path).refused(401, "ACCESS_UNAUTHENTICATED_001")
     site.anybody().post("/expressions/check", {}).refused(401, "ACCESS_UNAUTHENTICATED_001")
+
+
+def test_a_failed_evaluation_has_one_of_the_settled_keys(employee: Caller) -> None:
+    body = {"text": "1 / 0", "kind": "expression", "variables": {}}
+    problem = employee.post("/expressions/evaluate", body).refused(400, "WORKFLOW_VALIDATION_003")
+    (error,) = problem["errors"]
+    assert (error["path"], error["key"]) == ("text", "workflow.expression.range")
+    assert error["message"] == "The right side of “/” is zero"

@@ -10,6 +10,7 @@ from webapp.web.api.definition_shapes import (
     EvaluateResult,
 )
 from webapp.web.api.routing import Call, Reply, Section
+from webapp.web.errors import wire_key
 
 section = Section("Expressions")
 
@@ -27,7 +28,7 @@ def check_expression(call: Call[CheckBody, None]) -> Reply:
         DiagnosticItem(
             line=mistake.line,
             column=mistake.column,
-            key=mistake.key,
+            key=wire_key(mistake.key),
             params=mistake.params,
             message=call.catalog.text(mistake.key, mistake.params, call.lang),
         )
