@@ -251,6 +251,8 @@ function towards(from: Point, to: Point, by: number): Point {
 const LABEL_HEIGHT = 22;
 /** Steps in which a label looks for room along its line. */
 const LABEL_STEP = 2 * GRID;
+/** How far from its line a label may stand when there is no room on it. */
+const LABEL_REACH = 12 * GRID;
 
 /**
  * Where a label of this width sits: in the middle of the last level stretch that has room for it, because lines
@@ -265,15 +267,16 @@ export function labelPoint(points: readonly Point[], width: number, nodes: reado
   };
   if (free(wanted)) return wanted;
   const along = alongLine(points).sort((a, b) => distance(a, wanted) - distance(b, wanted));
-  const level = NODE_HEIGHT / 2 + LABEL_HEIGHT / 2 + 4;
-  const upright = width / 2 + 8;
-  const around = [
-    { x: wanted.x, y: wanted.y - level },
-    { x: wanted.x, y: wanted.y + level },
-    { x: wanted.x + upright, y: wanted.y },
-    { x: wanted.x - upright, y: wanted.y },
-  ];
-  return along.find(free) ?? around.find(free) ?? wanted;
+  return along.find(free) ?? nearby(wanted).find(free) ?? wanted;
+}
+
+/** Places round a point, the nearest first: up to so far that the label is still seen to belong to its line. */
+function nearby({ x, y }: Point): Point[] {
+  const places: Point[] = [];
+  for (let dy = -LABEL_REACH; dy <= LABEL_REACH; dy += GRID) {
+    for (let dx = -LABEL_REACH; dx <= LABEL_REACH; dx += GRID) places.push({ x: x + dx, y: y + dy });
+  }
+  return places.sort((a, b) => distance(a, { x, y }) - distance(b, { x, y }));
 }
 
 function preferredLabelPoint(points: readonly Point[], width: number): Point {

@@ -198,8 +198,8 @@ describe('a label whose place is taken', () => {
       { x: 0, y: 0 },
       { x: 40, y: 0 },
     ];
-    // Above the two nodes, which end at -28, in the middle of the gap.
-    assert.deepEqual(labelPoint(short, 70, [left, right]), { x: 20, y: -43 });
+    // Above the two nodes, which end at -28: a label of 22 has its middle at -40, a pixel between them.
+    assert.deepEqual(labelPoint(short, 70, [left, right]), { x: 20, y: -40 });
   });
 
   test('stays where it would be when there is no room at all', () => {
