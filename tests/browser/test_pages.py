@@ -122,6 +122,19 @@ def test_filters_are_the_address(visitors: VisitorFactory) -> None:
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
+def test_a_date_can_be_typed_into_the_filters(visitors: VisitorFactory) -> None:
+    page = visitors("operator").page
+    page.goto("/monitor")
+    expect(page.locator("html[data-ready]")).to_be_attached()
+    page.locator(".more-filters summary").click()
+    page.locator("[name=createdFrom]").focus()
+    # Each digit of the year makes a whole date: none of them may take the field away.
+    page.keyboard.type("03032027", delay=20)
+    page.locator("[name=starter]").fill("employee")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"starter=employee&createdFrom=2027-03-03"))
+
+
 @pytest.mark.parametrize(("language", "dark"), [("en", True), ("zh", False)])
 def test_pages_fit_a_phone(visitors: VisitorFactory, language: str, dark: bool) -> None:
     visitor = visitors("operator", width=PHONE, height=780, dark=dark, language=language)
