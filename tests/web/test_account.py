@@ -122,5 +122,13 @@ def test_settings_need_a_session(site: Site, path: str) -> None:
     assert visit(site).post(path, language="zh").location.startswith("/sign-in")
 
 
+def test_the_account_menu_says_as_whom_one_is_signed_in(site: Site) -> None:
+    account = site.services.accounts.find_by_name("emma")
+    assert account is not None
+    page = visit(site, "emma").get("/inbox")
+    assert "Emma Novak emma" in page.text
+    assert account.id not in page.html
+
+
 def test_who_is_signed_in_needs_no_form(site: Site) -> None:
     assert visit(site, "emma").get("/sign-in?next=/requests").location == "/requests"

@@ -120,6 +120,19 @@ def test_a_decision_is_carried_out_and_the_next_task_opens(site: Site) -> None:
     assert instance.status.value == "Completed"
 
 
+def test_after_a_decision_the_list_stays_on_its_page(site: Site) -> None:
+    for days in (1, 2, 3):
+        start_leave(site, days)
+    tasks = [row.id for row in site.services.inbox.query(actor_of(site, "manager")).items]
+    visitor = visit(site, "manager")
+    window = "limit=1&offset=1"
+    done = visitor.post(f"/inbox/{tasks[1]}/complete?{window}", outcome="approved", next=tasks[2])
+    assert done.location == f"/inbox/{tasks[2]}?{window}"
+    # Without a next one the page may be gone: the list begins anew.
+    done = visitor.post(f"/inbox/{tasks[2]}/complete?{window}", outcome="approved", next="")
+    assert done.location == "/inbox?limit=1"
+
+
 def test_htmx_gets_the_next_task_with_the_toast_beside_it(site: Site) -> None:
     start_leave(site, 1)
     start_leave(site, 2)

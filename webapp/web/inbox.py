@@ -73,7 +73,10 @@ def complete(task_id: str) -> Response:
         return _refused(task_id, refusal, comment)
     toast("completed", page_text().outcome(outcome), done.task.title)
     following = request.form.get("next", "")
-    return redirect(list_url(f"/inbox/{following}" if following else "/inbox"), 303)
+    if not following:
+        return redirect(list_url("/inbox"), 303)
+    # The next task is on the same page of the list.
+    return redirect(list_url(f"/inbox/{following}", offset=request.args.get("offset")), 303)
 
 
 @blueprint.post("/<task_id>/transfer")
