@@ -10,8 +10,10 @@ import pytest
 
 from tests.support.engine import ADMIN, Installation, actor
 from tests.support.flows import END, START, flow, node, variable
+from webapp.accounts.model import Actor
 from webapp.accounts.permissions import DESIGNER, OPERATOR, USER, WORKER
 from webapp.engine.errors import (
+    CONFLICT_BOOKMARK,
     CONFLICT_CORRELATION,
     CONFLICT_DEFINITION,
     CONFLICT_INSTANCE,
@@ -26,7 +28,7 @@ from webapp.engine.errors import (
     NotFound,
 )
 from webapp.engine.instances.bookmarks import BookmarkKind
-from webapp.engine.instances.model import InstanceStatus
+from webapp.engine.instances.model import InstanceStatus, WorkflowInstance
 from webapp.services.queries import InstanceQuery, Paging, Sort
 from webapp.services.views import StartResult
 
@@ -330,6 +332,24 @@ def test_counts_by_status(house: Installation) -> None:
     house.start("failing")
     counts = house.services.instances.counts(ADMIN, InstanceQuery())
     assert {status: count for status, count in counts.items() if count} == {"Running": 2, "Faulted": 1}
+
+
+def test_raw_resume_that_loses_a_race_is_a_conflict(house: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.publish(WAITING)
+    instance = house.start("waiting")
+    (task,) = house.bookmarks(instance.id)
+    instances = house.services.instances
+    find = instances.find
+
+    def find_and_be_overtaken(by: Actor, instance_id: str) -> WorkflowInstance:
+        monkeypatch.undo()
+        house.decide("manager", "approved")
+        return find(by, instance_id)
+
+    monkeypatch.setattr(instances, "find", find_and_be_overtaken)
+    with pytest.raises(Conflict) as caught:
+        instances.resume_bookmark(ADMIN, task.id, {"outcome": "approved"})
+    assert (caught.value.code, caught.value.key) == (CONFLICT_BOOKMARK, "services.bookmark.gone")
 
 
 def test_raw_resume_checks_the_expected_key_and_the_right(house: Installation) -> None:

@@ -35,7 +35,7 @@ from webapp.engine.ports.queries import (
     Paging,
     check_page,
 )
-from webapp.engine.ports.stores import WHOLE, Partition, UnitOfWork
+from webapp.engine.ports.stores import WHOLE, InstanceSnapshot, Partition, UnitOfWork
 from webapp.engine.runtime.commands import Wave
 from webapp.engine.runtime.engine import Engine
 from webapp.services.access import (
@@ -136,14 +136,17 @@ class InstanceService:
             raise NotFound("workflow.bookmark.not_found", code=NOTFOUND_BOOKMARK, params={"id": bookmark_id})
         self._require_operate(actor, self.find(actor, bookmark.instance_id))
         command = self._commands.command(actor, "resumeBookmark", as_operator=True)
-        wave = self._commands.change(
-            actor.partition,
-            bookmark.instance_id,
-            lambda snapshot, prepared: self._engine.resume(
-                snapshot, prepared.compiled, bookmark_id, inputs, command, expected_key=expected_key
-            ),
-            lost=lambda: Conflict("services.bookmark.gone", code=CONFLICT_BOOKMARK),
-        )
+
+        def decide(snapshot: InstanceSnapshot, prepared: Prepared) -> Wave:
+            try:
+                return self._engine.resume(
+                    snapshot, prepared.compiled, bookmark_id, inputs, command, expected_key=expected_key
+                )
+            except NotFound as missing:
+                # It was there a moment ago: somebody else was faster, which is no 404 (9.4).
+                raise _bookmark_gone() from missing
+
+        wave = self._commands.change(actor.partition, bookmark.instance_id, decide, lost=_bookmark_gone)
         return wave.instance
 
     def get(self, actor: Actor, instance_id: str) -> WorkflowInstance:
@@ -292,6 +295,10 @@ class InstanceService:
                 "services.query.correlation_ids", path="correlationId", params={"max": MAX_CORRELATION_IDS}
             )
         return query if actor.may(INSTANCES_READ) else msgspec.structs.replace(query, readable_by=actor.name)
+
+
+def _bookmark_gone() -> Conflict:
+    return Conflict("services.bookmark.gone", code=CONFLICT_BOOKMARK)
 
 
 def _check_start(asked: Starting) -> None:
