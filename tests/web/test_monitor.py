@@ -121,7 +121,21 @@ def test_an_instance_shows_waits_variables_and_timeline(site: Site) -> None:
     assert "Emma Novak started the request" in page.text
     assert '"decide":{"state":"waiting"' in page.html.replace("&#34;", '"')
     steps = visit(site, "operator").get(f"/monitor/{instance}?view=steps").text
-    assert "Manager decides UserTask" in steps
+    assert "Manager decides User task" in steps
+
+
+def test_the_steps_have_pages_and_the_view_outlives_a_live_update(site: Site) -> None:
+    instance = start_leave(site)
+    visitor = visit(site, "operator")
+    first = visitor.get(f"/monitor/{instance}?view=steps&limit=1")
+    assert "1 to 1 of 2" in first.text
+    assert "Manager decides User task" not in first.text
+    second = f"/monitor/{instance}?view=steps&limit=1&offset=1"
+    assert f'href="{second}"'.replace("&", "&amp;") in first.html
+    page = visitor.get(second)
+    assert "Manager decides User task" in page.text
+    assert f'hx-get="{second}"'.replace("&", "&amp;") in page.html
+    assert visitor.get(f"/monitor/{instance}?view=steps&offset=-1").status == 400
 
 
 def test_a_fault_is_told_with_its_cause_and_can_be_retried(site: Site) -> None:

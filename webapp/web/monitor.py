@@ -32,6 +32,7 @@ MORE = ("version", "correlation", "starter", *DAYS)
 FILTERS = ("keyword", "definition", "children", *MORE)
 MAX_OPTIONS = 200
 VIEWS = ("timeline", "steps")
+STEPS_SIZE = 100
 
 
 @blueprint.get("")
@@ -141,12 +142,13 @@ def _instance_page(instance_id: str, refusals: list[str] | None = None, status: 
     actor, page = current_actor(), page_text()
     overview = services().monitor.overview(actor, instance_id)
     view = read_choice(request.args, "view", VIEWS) or "timeline"
-    nodes = services().instances.nodes(actor, instance_id)
+    paging = read_paging(request.args, "", STEPS_SIZE) if view == "steps" else Paging(limit=1)
+    nodes = services().instances.nodes(actor, instance_id, paging)
     context = {
         "overview": overview,
         "view": view,
         "nodes": [_node_row(node) for node in nodes.items] if view == "steps" else [],
-        "nodes_total": nodes.total,
+        "listing": Listing(page, paging, nodes.total, len(nodes.items), path=f"/monitor/{instance_id}"),
         "lines_total": len(overview.trail),
         "running_for": _running_for(overview),
         "drawing": drawing_of(overview, page.now, page.text),
@@ -176,11 +178,12 @@ def _running_for(overview: InstanceOverview) -> str:
 def _node_row(node: NodeInstance) -> dict[str, Any]:
     page = page_text()
     waiting = node.status is NodeStatus.SUSPENDED
+    title = f"workflow.activity.{node.activity_type}.title"
     return {
         "status": node.status.value,
         "look": "Waiting" if waiting else node.status.value,
         "name": node.name or node.node_id,
-        "type": node.activity_type,
+        "type": page.text(title) if page.has(title) else node.activity_type,
         "tries": node.try_count,
         "started_at": node.started_at,
         "took": duration((node.ended_at or page.now()) - node.started_at, page.text),
