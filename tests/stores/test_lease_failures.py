@@ -91,11 +91,28 @@ def test_a_failure_that_does_not_pass_is_a_refusal_at_once(rows, leases):
 
 
 def test_a_failing_release_is_only_logged(rows, leases, caplog):
-    rows.fail("drop")
+    rows.fail("drop", 3)
     with caplog.at_level(logging.WARNING, "waypost.leases"), leases.hold("i1"):
         pass
     assert [record.message for record in caplog.records] == ["lease not released"]
-    assert rows.read("i1") is not None
+    left = rows.read("i1")
+    assert left is not None
+    # Nobody holds it, so this process does not wait until it has run out; others do.
+    with leases.attempt("i1"):
+        assert rows.read("i1").stamp != left.stamp
+    assert rows.read("i1") is None
+
+
+def test_a_release_that_passes_at_the_next_try_is_none(rows, leases, caplog):
+    rows.fail("drop", 2)
+    with caplog.at_level(logging.WARNING, "waypost.leases"), leases.hold("i1"):
+        pass
+    assert caplog.records == []
+    assert rows.read("i1") is None
+    rows.fail("drop", transient=False)
+    with leases.hold("i2"):
+        pass
+    assert rows.read("i2") is not None
 
 
 def test_a_failing_renewal_is_only_logged(rows, leases, caplog):

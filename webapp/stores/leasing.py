@@ -28,6 +28,7 @@ T = TypeVar("T")
 FIRST_WAIT_SECONDS = 0.05
 LONGEST_WAIT_SECONDS = 0.5
 LONGEST_HOLD_SECONDS = 15 * 60
+RELEASE_ATTEMPTS = 3
 
 
 class LeaseRow(msgspec.Struct, frozen=True):
@@ -91,6 +92,8 @@ class RowLeases:
         self._lock_timeout = lock_timeout_seconds
         self._queues = FairQueues()
         self._mine = threading.local()
+        # Stamps of leases that could not be released: nobody holds them, so this process need not wait for their end.
+        self._abandoned: dict[str, str] = {}
         self._renewal = _Renewal(rows, lease_seconds, longest_hold_seconds)
 
     @contextmanager
@@ -143,6 +146,7 @@ class RowLeases:
             raise self._refusal(name, timeout)
         try:
             row = acquire(name, deadline)
+            self._abandoned.pop(name, None)
             try:
                 self._renewal.add(name, row.stamp)
                 mine.add(name)
@@ -188,22 +192,29 @@ class RowLeases:
             if current.stamp == row.stamp:
                 # An earlier try took it, and its answer was lost on the way.
                 return True
-            if self._identity.is_gone(current.holder) and self._rows.take_over(
-                name, row, current.stamp, self._lease_seconds
-            ):
-                _log.info("lease taken over from a process that is gone", extra={"lease": name})
+            if self._is_free(name, current) and self._rows.take_over(name, row, current.stamp, self._lease_seconds):
+                _log.info("lease taken over that nobody holds any more", extra={"lease": name})
                 return True
         except StoreFailure as failure:
             if not failure.transient or time.monotonic() >= deadline:
                 raise _unavailable(failure) from failure
         return False
 
+    def _is_free(self, name: str, current: LeaseRow) -> bool:
+        return current.stamp == self._abandoned.get(name) or self._identity.is_gone(current.holder)
+
     def _release(self, name: str, stamp: str) -> None:
-        try:
-            self._rows.drop(name, stamp)
-        except StoreFailure as failure:
-            # The work is done and committed; the lease runs out by itself.
-            _log.warning("lease not released", extra={"lease": name, "reason": failure.reason})
+        for attempt in range(1, RELEASE_ATTEMPTS + 1):
+            try:
+                self._rows.drop(name, stamp)
+            except StoreFailure as failure:
+                if attempt < RELEASE_ATTEMPTS and failure.transient:
+                    # Most often a connection died in the pool; the next one is new.
+                    continue
+                # The work is done and committed; for other processes the lease runs out by itself.
+                self._abandoned[name] = stamp
+                _log.warning("lease not released", extra={"lease": name, "reason": failure.reason})
+            return
 
 
 class _Busy(Exception):
