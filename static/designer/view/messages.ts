@@ -10,6 +10,26 @@ export function isChinese(): boolean {
   return document.documentElement.lang.toLowerCase().startsWith('zh');
 }
 
+const LETTER = /[\p{L}\p{N}]/u;
+const HAN = /\p{Script=Han}/u;
+
+/** Chinese and Latin letters or digits stand a space apart, Chinese and Chinese do not. */
+function gap(left: string | undefined, right: string | undefined): string {
+  if (!left || !right || !LETTER.test(left) || !LETTER.test(right)) return '';
+  return HAN.test(left) === HAN.test(right) ? '' : ' ';
+}
+
+/** Fills in a text's {placeholders}; in Chinese the space beside each depends on what is filled in. */
+export function fill(pattern: string, args: Readonly<Record<string, unknown>>, zh: boolean): string {
+  return pattern.replace(/(.?)\{(\w+)(?::\w+)?\}(?=(.?))/gsu, (whole, before: string, name: string, after: string) => {
+    const given = args[name] ?? undefined;
+    if (given === undefined) return whole;
+    const value = String(given);
+    if (!zh) return before + value;
+    return before + gap(before, [...value][0]) + value + gap([...value].at(-1), after);
+  });
+}
+
 /** A function that fills in texts; an unknown key shows itself, because one odd word is better than no page. */
 export function translator(page: Messages = {}): Translate {
   const zh = isChinese();
@@ -19,7 +39,7 @@ export function translator(page: Messages = {}): Translate {
     if (message === undefined) return key;
     const single = !zh && typeof message !== 'string' && String(args.count) === '1';
     const pattern = typeof message === 'string' ? message : ((single ? message.one : undefined) ?? message.other);
-    return pattern.replace(/\{(\w+)(?::\w+)?\}/g, (whole, name: string) => String(args[name] ?? whole));
+    return fill(pattern, args, zh);
   };
 }
 
