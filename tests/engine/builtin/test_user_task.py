@@ -29,6 +29,11 @@ def fault(run: Run) -> WorkflowFault:
     return run.instance.fault
 
 
+def test_a_thousand_people_may_be_asked() -> None:
+    names = [f"u{number}" for number in range(1_000)]
+    assert ask({"AssigneesExpression": "names"}, {"names": names}).holders() == names
+
+
 # --- who ------------------------------------------------------------------------------------------
 
 
@@ -90,6 +95,7 @@ def test_assignees_come_from_names_expressions_and_rules(properties: JsonObject,
         ({"AssigneeRules": [{"type": "User", "claimable": 1}]}, "workflow.assignee.rule_shape"),
         ({"AssigneeRules": [{"type": "Expression", "values": [5]}]}, "workflow.assignee.not_names"),
         ({"Assignees": ["u" * 129]}, "workflow.assignee.too_long"),
+        ({"Assignees": [f"u{number}" for number in range(1_001)]}, "workflow.assignee.too_many"),
     ],
 )
 def test_nobody_or_nonsense_is_a_fault(properties: JsonObject, key: str) -> None:

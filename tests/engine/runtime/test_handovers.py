@@ -204,6 +204,13 @@ def test_only_parallel_signers_can_be_added(position: str) -> None:
     assert [(problem.path, problem.key) for problem in error.problems] == [("position", "workflow.task.position")]
 
 
+def test_no_more_than_a_thousand_sign() -> None:
+    run = task(*(f"s{number}" for number in range(999)), policy="Sequential")
+    run.add(run.task("s0"), "s0", "last")
+    error = refusal(lambda: run.add(run.task("s0"), "s0", "one more"))
+    assert [(problem.path, problem.key) for problem in error.problems] == [("assignees", "workflow.assignee.too_many")]
+
+
 def test_only_the_assignee_may_add() -> None:
     run = task("u1")
     assert refusal(lambda: run.add(run.task("u1"), "u2", "u3")).code == "WORKFLOW_DENIED_001"

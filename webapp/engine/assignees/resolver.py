@@ -17,6 +17,7 @@ from webapp.engine.assignees.rules import (
 )
 from webapp.engine.assignees.strategies import EmptyAssigneeStrategy
 from webapp.engine.errors import Problem
+from webapp.engine.instances.limits import MAX_SIGNERS
 from webapp.engine.instances.model import APPROVED, REJECTED
 from webapp.engine.numbers import JsonValue
 
@@ -104,5 +105,7 @@ def _present(names: Iterable[str], absent: Present) -> tuple[str, ...]:
     for name in found:
         if len(name) > MAX_ACCOUNT:
             raise AssigneeError("workflow.assignee.too_long", args={"max": MAX_ACCOUNT})
+    if len(found) > MAX_SIGNERS:
+        raise AssigneeError("workflow.assignee.too_many", args={"max": MAX_SIGNERS})
     gone = absent(tuple(found))
     return tuple(name for name in found if name not in gone)

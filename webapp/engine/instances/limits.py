@@ -13,6 +13,9 @@ MAX_OUTCOME = 128
 MAX_REMARK = 10_000
 """A reason or a comment."""
 
+MAX_SIGNERS = 1_000
+"""Signers of one user task node: each has a task, and each decision rewrites the progress shown on the others."""
+
 MAX_VARIABLES_BYTES = 1024 * 1024
 
 

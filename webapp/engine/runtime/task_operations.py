@@ -8,7 +8,7 @@ from webapp.engine.builtin.user_task import task_request
 from webapp.engine.errors import CONFLICT_ASSIGNEE, CONFLICT_BOOKMARK, Conflict, InputInvalid, Problem
 from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
 from webapp.engine.instances.journal import EndReason, Event
-from webapp.engine.instances.limits import MAX_REMARK, length_problems
+from webapp.engine.instances.limits import MAX_REMARK, MAX_SIGNERS, length_problems
 from webapp.engine.instances.model import OUTCOME, NodeInstance
 from webapp.engine.numbers import JsonObject, copy_json
 from webapp.engine.ports.stores import InstanceSnapshot
@@ -107,6 +107,8 @@ def add_signers(wave: WaveState, task_id: str, *, assignees: Sequence[str], posi
     added, opened = signing.add(Policy(node_instance.state[POLICY]), signers, assignees)
     if not added:
         raise _already(assignees[0])
+    if len(signers) > MAX_SIGNERS:
+        raise InputInvalid("workflow.assignee.too_many", params={"max": MAX_SIGNERS}, path="assignees")
     signing.store(node_instance.state, signers)
     _note(wave, node_instance, "add", comment, added)
     for name in opened:
