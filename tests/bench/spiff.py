@@ -18,11 +18,13 @@ from SpiffWorkflow.bpmn.workflow import BpmnWorkflow
 from SpiffWorkflow.util.task import TaskState
 
 from tests.bench.targets import Target
+from webapp.engine.clock import SystemIds
 
 _BPMN = """<?xml version="1.0" encoding="UTF-8"?>
 <definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" id="d" targetNamespace="bench">
 <process id="{name}" isExecutable="true">{body}</process></definitions>"""
 
+_new_id = SystemIds().new
 _metadata = sa.MetaData()
 _instances = sa.Table(
     "spiff_instances",
@@ -124,7 +126,7 @@ class Spiff:
 
     def _row(self, workflow: Any, definition: str, status: str) -> dict[str, str]:
         document = self._serializer.serialize_json(workflow)
-        return {"id": str(uuid.uuid4()), "definition": definition, "status": status, "document": document}
+        return {"id": _new_id(), "definition": definition, "status": status, "document": document}
 
 
 def _serializer(specifications: dict[str, BpmnProcessSpec]) -> BpmnWorkflowSerializer:
