@@ -146,3 +146,19 @@ def test_a_refused_start_lists_all_that_is_wrong() -> None:
         "variables.a",
         "variables.b",
     ]
+
+
+def test_the_nodes_of_one_wave_put_out_sixteen_times_the_limit_at_most() -> None:
+    nodes = [START, node("copy", "SetVariable", {"Expressions": {"x": "x"}})]
+    document = flow("loop", nodes, [edge("start", "copy"), edge("copy", "copy")])
+    # {"x":"…"} is half a mebibyte.
+    run = World().start(document, {"x": "y" * (MIB // 2 - 8)})
+    assert run.path.count("copy") == 33
+    assert run.instance.fault is not None
+    assert (run.instance.fault.key, run.instance.fault.args) == (
+        "workflow.variables.wave_too_large", {"max": 16 * MIB},
+    )  # fmt: skip
+    assert run.instance.fault_node_id == "copy"
+    # The next wave may put out as much again.
+    run.retry()
+    assert run.path.count("copy") == 33 + 32

@@ -17,6 +17,8 @@ MAX_SIGNERS = 1_000
 """Signers of one user task node: each has a task, and each decision rewrites the progress shown on the others."""
 
 MAX_VARIABLES_BYTES = 1024 * 1024
+MAX_WAVE_BYTES = 16 * MAX_VARIABLES_BYTES
+"""What the nodes of one wave may put out together: each keeps its own outputs, and all are one write."""
 
 
 def length_problems(path: str, text: str | None, limit: int) -> list[Problem]:

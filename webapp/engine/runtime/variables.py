@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webapp.engine.instances.limits import MAX_VARIABLES_BYTES, holds_nul
+from webapp.engine.instances.limits import MAX_VARIABLES_BYTES, MAX_WAVE_BYTES, holds_nul
 from webapp.engine.instances.model import LAST_ERROR, OUTCOME
 from webapp.engine.numbers import JsonObject, encode
 
@@ -19,12 +19,13 @@ class OutputsRefused(Exception):
 class Variables:
     """The variables, and beside them what expressions see: an outcome that nothing has set is null (spec 25)."""
 
-    __slots__ = ("_size", "scope", "values")
+    __slots__ = ("_put_out", "_size", "scope", "values")
 
     def __init__(self, values: JsonObject) -> None:
         self.values = values
         self.scope: JsonObject = {OUTCOME: None, **values}
         self._size: int | None = None
+        self._put_out = 0
 
     def merge(self, outputs: JsonObject) -> None:
         """Merge outputs, shallowly; the last writer wins.
@@ -37,12 +38,16 @@ class Variables:
             return
         if self._size is None:
             self._size = len(encode(self.values))
-        bound = self._size + _checked_size(outputs)
+        size = _checked_size(outputs)
+        if self._put_out + size > MAX_WAVE_BYTES:
+            raise OutputsRefused("workflow.variables.wave_too_large", max=MAX_WAVE_BYTES)
+        bound = self._size + size
         if bound > MAX_VARIABLES_BYTES:
             bound = len(encode({**self.values, **outputs}))
             if bound > MAX_VARIABLES_BYTES:
                 raise OutputsRefused("workflow.variables.too_large", max=MAX_VARIABLES_BYTES)
         self._size = bound
+        self._put_out += size
         self.values.update(outputs)
         self.scope.update(outputs)
 
