@@ -41,7 +41,7 @@ def test_the_readme_lists_every_setting_as_it_is() -> None:
 
 def test_the_readme_names_only_files_that_are_there() -> None:
     text = README.read_text("utf-8")
-    for name in ("CONTRIBUTING.md", "ARCHITECTURE.md", "LICENSE"):
+    for name in ("CONTRIBUTING.md", "ARCHITECTURE.md", "LICENSE", "static/img/screenshot.png"):
         assert f"]({name})" in text
         assert (README.parent / name).is_file()
 
