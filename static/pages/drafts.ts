@@ -2,6 +2,8 @@
 
 import { onContent } from './partials';
 
+const REFUSED = 400;
+
 function slot(name: string | undefined): string {
   return `waypost.draft.${name}`;
 }
@@ -15,7 +17,7 @@ function showUnsent(block: HTMLElement): void {
   block.hidden = false;
 }
 
-/** Restores drafts in new content, stores them while typing, forgets them when they are sent. */
+/** Restores drafts in new content, stores them while typing, forgets them when they were taken. */
 export function startDrafts(): void {
   onContent((root) => {
     for (const area of root.querySelectorAll<HTMLTextAreaElement>('textarea[data-draft]')) {
@@ -28,9 +30,11 @@ export function startDrafts(): void {
     if (area instanceof HTMLTextAreaElement && area.dataset.draft)
       sessionStorage.setItem(slot(area.dataset.draft), area.value);
   });
-  document.addEventListener('submit', (event) => {
-    const form = event.target as HTMLFormElement;
-    for (const area of form.querySelectorAll<HTMLTextAreaElement>('textarea[data-draft]')) {
+  // Only what the server took is forgotten: a refusal, a lost session or a lost line must not cost the words.
+  document.body.addEventListener('htmx:beforeOnLoad', (event) => {
+    const { elt, xhr } = (event as CustomEvent<{ elt: HTMLElement; xhr: XMLHttpRequest }>).detail;
+    if (xhr.status >= REFUSED || !(elt instanceof HTMLFormElement)) return;
+    for (const area of elt.querySelectorAll<HTMLTextAreaElement>('textarea[data-draft]')) {
       sessionStorage.removeItem(slot(area.dataset.draft));
     }
   });

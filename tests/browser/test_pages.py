@@ -95,6 +95,25 @@ def test_who_was_slower_is_told_and_keeps_the_words(visitors: VisitorFactory) ->
     slow.check_accessibility()
 
 
+def test_a_failed_decision_does_not_cost_the_words(visitors: VisitorFactory) -> None:
+    start_leave(visitors, "Unlucky")
+    visitor = visitors("manager")
+    visitor.expected_statuses.add(503)
+    page = visitor.page
+    open_inbox(page, "Unlucky")
+    page.locator("#comment").fill("Long thought about")
+    page.route("**/complete*", lambda route: route.fulfill(status=503, body="busy"))
+    page.locator(".decide button[value=approved]").click()
+    expect(page.locator(".toast.faulted")).to_be_visible()
+    page.unroute("**/complete*")
+    page.reload()
+    expect(page.locator("#comment")).to_have_value("Long thought about")
+    page.locator(".decide button[value=approved]").click()
+    expect(page.locator(".toast.completed")).to_be_visible()
+    kept = page.evaluate("Object.keys(sessionStorage).filter((name) => name.startsWith('waypost.draft'))")
+    assert kept == []
+
+
 def test_an_open_task_notices_that_it_is_over(visitors: VisitorFactory) -> None:
     start_leave(visitors, "Noticed")
     watching, deciding = visitors("manager").page, visitors("manager").page

@@ -50,6 +50,8 @@ class Visitor:
     def _note_console(self, message: ConsoleMessage) -> None:
         if message.type != "error":
             return
-        if any(f"status of {status}" in message.text for status in self.expected_statuses):
+        # The browser and htmx both write down an answer that the page handled.
+        said = ("status of {}", "Status Error Code {}")
+        if any(words.format(status) in message.text for words in said for status in self.expected_statuses):
             return
         self.complaints.append(f"console at {self.page.url}: {message.text} ({message.location.get('url', '')})")
