@@ -1,0 +1,59 @@
+"""What housekeeping throws away: stored answers after a day, ended instances when the retention says so (3.20, 11)."""
+
+from __future__ import annotations
+
+from tests.support.engine import ADMIN, Installation, install
+from tests.support.flows import END, START, flow, node
+from tests.support.stores import StoreSet
+from webapp.engine.ports.stores import IdempotencyRecord
+from webapp.services import ServiceSettings
+
+DELAYED = flow("delayed", [START, node("delay", "Delay", {"DurationSeconds": 10}), END])
+
+
+def _answer(house: Installation, scope: str, partition: str | None) -> None:
+    record = IdempotencyRecord(
+        scope=scope, body_hash="h", status=200, headers={}, body=b"", created_at=house.store_set.clock.now()
+    )
+    with house.store_set.stores.writing(partition) as work:
+        work.idempotency.insert(partition, record)
+
+
+def test_housekeeping_forgets_answers_after_a_day_in_every_partition(house: Installation) -> None:
+    house.account("ann", partition="acme")
+    clock = house.store_set.clock
+    start = clock.now()
+    for partition in (None, "acme"):
+        _answer(house, "old", partition)
+    clock.advance(3600)
+    _answer(house, "new", "acme")
+    clock.advance(24 * 3600 - 1)
+    house.services.housekeeping.housekeep()
+    for partition, scope, kept in ((None, "old", False), ("acme", "old", False), ("acme", "new", True)):
+        with house.store_set.stores.reading(partition) as work:
+            assert (work.idempotency.find(partition, scope, start) is not None) is kept
+
+
+def test_retention_purges_what_ended_long_enough_ago(stores: StoreSet) -> None:
+    house = install(stores, settings=ServiceSettings(retention_days=30, purge_batch_size=2))
+    house.publish(DELAYED)
+    house.publish(flow("failing", [START, node("x", "Fault"), END]))
+    for _ in range(5):
+        house.start("delayed")
+    failed = house.start("failing")
+    house.elapse(10)
+    running = house.start("delayed")
+    stores.clock.advance(30 * 24 * 3600 - 1)
+    assert house.services.housekeeping.housekeep() == 0
+    stores.clock.advance(1)
+    assert house.services.housekeeping.housekeep() == 5
+    assert {one.id for one in house.services.instances.query(ADMIN).items} == {failed.id, running.id}
+
+
+def test_without_retention_nothing_is_purged(house: Installation) -> None:
+    house.publish(DELAYED)
+    house.start("delayed")
+    house.elapse(10)
+    house.store_set.clock.advance(10_000 * 24 * 3600)
+    assert house.services.housekeeping.housekeep() == 0
+    assert house.services.instances.query(ADMIN).total == 1
