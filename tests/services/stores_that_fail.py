@@ -13,7 +13,7 @@ class FailingStores:
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
-        self.before: list[StoreFailure] = []
+        self.before: list[Exception] = []
         self.after: list[StoreFailure] = []
         self.reading_fails: list[StoreFailure] = []
         self.writes = 0

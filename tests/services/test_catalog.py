@@ -27,6 +27,8 @@ from webapp.engine.errors import (
     StaleRevision,
     WorkflowError,
 )
+from webapp.engine.ports.stores import DuplicateRecord
+from webapp.services.catalog import CREATE_ATTEMPTS
 from webapp.services.queries import DefinitionQuery, Paging, Sort
 
 DOCUMENT = flow("order", [START, END])
@@ -308,3 +310,13 @@ def test_every_write_survives_a_busy_database(stores: StoreSet, lose: str) -> No
     catalog.delete(ADMIN, second.id)
     assert [one.version for one in catalog.query(ADMIN).items] == [1]
     assert [one.action for one in catalog.history(ADMIN, draft.id)] == ["create", "update", "publish"]
+
+
+def test_who_loses_every_race_for_a_number_is_told_so(stores: StoreSet) -> None:
+    failing = FailingStores(stores.stores)
+    house = install(replace(stores, stores=failing))
+    failing.before = [DuplicateRecord("(order, 1)") for _ in range(CREATE_ATTEMPTS)]
+    with pytest.raises(Conflict) as caught:
+        house.services.catalog.create(ADMIN, DOCUMENT)
+    assert (caught.value.code, caught.value.key) == (CONFLICT_DEFINITION, "services.definition.crowded")
+    assert house.services.catalog.create(ADMIN, DOCUMENT).version == 1

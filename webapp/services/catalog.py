@@ -14,6 +14,8 @@ from webapp.engine.definitions.diff import DefinitionDiff, diff_definitions
 from webapp.engine.definitions.model import DefinitionStatus, WorkflowDefinition
 from webapp.engine.descriptors import ActivityDescriptor
 from webapp.engine.errors import (
+    CONFLICT_DEFINITION,
+    Conflict,
     DefinitionInvalid,
     InputInvalid,
     Problem,
@@ -279,13 +281,13 @@ class CatalogService:
     def _insert(self, actor: Actor, action: str, content: WorkflowDefinition) -> WorkflowDefinition:
         check_name(content)
         check_display_name(content)
-        for _ in range(CREATE_ATTEMPTS - 1):
+        for _ in range(CREATE_ATTEMPTS):
             try:
                 return self._insert_next(actor, action, content)
             except DuplicateRecord:
                 # Another create took the number in between (2.2).
                 continue
-        return self._insert_next(actor, action, content)
+        raise Conflict("services.definition.crowded", code=CONFLICT_DEFINITION, params={"name": content.name})
 
     def _insert_next(self, actor: Actor, action: str, content: WorkflowDefinition) -> WorkflowDefinition:
         partition, now = actor.partition, self._clock.now()
