@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
@@ -53,6 +54,14 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     created_at: datetime
 
 
+def groups_of(roles: Iterable[str], department: str | None) -> list[str]:
+    """Return the groups that an assignee key may name: ``role:…`` of each role, then ``department:…`` (spec 6.7)."""
+    groups = [f"role:{role}" for role in roles]
+    if department:
+        groups.append(f"department:{department}")
+    return groups
+
+
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls: every service method's first argument. ``partition`` None is the platform.
 
@@ -74,10 +83,7 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def principals(self) -> tuple[str, ...]:
         """The login name first, then the groups."""
-        groups = [f"role:{role}" for role in self.roles]
-        if self.department:
-            groups.append(f"department:{self.department}")
-        return (self.name, *groups)
+        return (self.name, *groups_of(self.roles, self.department))
 
     def may(self, permission: str) -> bool:
         """Whether one of the actor's roles bundles the permission."""

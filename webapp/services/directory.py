@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from webapp.accounts.model import Account
+from webapp.accounts.model import Account, groups_of
 from webapp.accounts.ports import AccountStore
 from webapp.engine.clock import Clock
 from webapp.engine.ports.stores import Partition, StoreFailure
@@ -89,10 +89,7 @@ def _copy_of(accounts: Collection[Account], now: datetime) -> _Copy:
         if account.disabled:
             disabled.setdefault(account.tenant_id, set()).add(account.name)
             continue
-        groups = [f"role:{role}" for role in account.roles]
-        if account.department:
-            groups.append(f"department:{account.department}")
-        for group in groups:
+        for group in groups_of(account.roles, account.department):
             members.setdefault((account.tenant_id, group), set()).add(account.name)
     return _Copy(
         read_at=now,
