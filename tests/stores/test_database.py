@@ -9,7 +9,6 @@ from sqlalchemy.exc import OperationalError
 
 from tests.stores.records import audit, instance, start
 from tests.support.clock import FakeClock
-from tests.support.postgresql import break_connection
 from tests.support.stores import on_databases, on_postgresql
 from webapp.accounts.model import Token
 from webapp.engine.errors import InputInvalid
@@ -135,7 +134,7 @@ def test_a_broken_statement_is_no_passing_failure(stores):
 
 
 @on_postgresql
-def test_a_lost_connection_is_a_passing_failure_and_the_next_one_works(stores):
+def test_a_lost_connection_is_a_passing_failure_and_the_next_one_works(stores, break_connection):
     start(stores.stores)
     database = Database(stores.engine)
     with pytest.raises(StoreFailure) as caught, database.writing() as transaction:
@@ -148,7 +147,7 @@ def test_a_lost_connection_is_a_passing_failure_and_the_next_one_works(stores):
 
 
 @on_postgresql
-def test_a_connection_that_died_while_it_rested_is_replaced(stores, monkeypatch):
+def test_a_connection_that_died_while_it_rested_is_replaced(stores, break_connection, monkeypatch):
     monkeypatch.setattr(database_module, "_IDLE_SECONDS", 0.0)
     start(stores.stores)
     with stores.engine.connect() as resting:
@@ -160,7 +159,7 @@ def test_a_connection_that_died_while_it_rested_is_replaced(stores, monkeypatch)
 
 
 @on_postgresql
-def test_a_connection_that_died_in_the_pool_says_nothing_of_the_server(stores):
+def test_a_connection_that_died_in_the_pool_says_nothing_of_the_server(stores, break_connection):
     stores.engine.dispose()
     with stores.engine.connect() as resting:
         pid = resting.exec_driver_sql("SELECT pg_backend_pid()").scalar()

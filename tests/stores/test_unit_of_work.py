@@ -5,7 +5,6 @@ import threading
 import pytest
 
 from tests.stores.records import T0, audit, bookmark, follow_up, instance, node, record, save, start, timer
-from tests.support.postgresql import break_connection
 from tests.support.stores import on_postgresql
 from webapp.engine.errors import READ_ONLY, UNAVAILABLE_CAPACITY, WorkflowError
 from webapp.engine.instances.journal import EndReason, TaskCopy, TaskEnd
@@ -230,7 +229,7 @@ def test_a_change_that_was_overtaken_before_its_answer_came_is_done(stores, part
 
 
 @on_postgresql
-def test_a_connection_lost_in_the_middle_of_a_write_changes_nothing(stores):
+def test_a_connection_lost_in_the_middle_of_a_write_changes_nothing(stores, break_connection):
     save(stores.stores, **everything())
     before = state(stores)
     with pytest.raises(StoreFailure) as caught, stores.stores.writing(None) as work:
