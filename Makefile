@@ -6,8 +6,11 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-WORKERS ?= 2
+# One more than the cores of a small machine: journeys and kills wait for servers most of the time.
+WORKERS ?= 3
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Bytecode is kept, whatever the shell says: without it each worker and each server of a test compiles everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 APT := apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3
 
 .PHONY: help install run test test-python test-frontend check lint types imports templates prose \
@@ -58,7 +61,13 @@ run: install ## A demo on this machine: sample definitions and accounts, then th
 
 test: install browser test-python test-frontend ## Every test
 
-test-python:
+# What the first run compiles, rewrites and tabulates is done once here, not by every worker for itself.
+$(VENV)/stamp-bytecode: $(VENV)/stamp-python
+	@$(BIN)/pytest --collect-only -qq -p no:randomly -m "not bench" >/dev/null || true # the run itself says what is wrong
+	@$(BIN)/python -c "from hypothesis import strategies; strategies.text().validate()"
+	@touch $@
+
+test-python: $(VENV)/stamp-bytecode
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not bench" $(ARGS)
 
 test-frontend: node_modules/stamp-npm
@@ -75,7 +84,7 @@ bench: install ## Speed beside plain rows and a peer, in the same run
 
 # --- checking ---------------------------------------------------------------------------------
 
-check: install lint types imports templates prose deps frontend ## Lint, types, import rules, templates, prose, packages, TypeScript
+check: install types lint imports templates prose deps frontend ## Lint, types, import rules, templates, prose, packages, TypeScript
 
 lint:
 	$(BIN)/ruff check .
@@ -91,7 +100,7 @@ templates:
 	$(BIN)/djlint --quiet --lint templates
 
 prose:
-	$(BIN)/codespell README.md CONTRIBUTING.md ARCHITECTURE.md DECISIONS.md CHANGELOG.md templates webapp
+	$(BIN)/codespell README.md BENCHMARKS.md CONTRIBUTING.md ARCHITECTURE.md DECISIONS.md CHANGELOG.md templates webapp
 
 deps:
 	$(BIN)/deptry .

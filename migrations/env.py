@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from webapp.stores.sql.tables import METADATA
+from webapp.stores.sql.columns import METADATA
 
 connection = context.config.attributes.get("connection")
 if connection is None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.postgresql import UNREACHABLE
-from tests.support.stores import migrated_postgresql, migrated_sqlite, stores
+from tests.support import mariadb, postgresql
+from tests.support.stores import migrated_mariadb, migrated_postgresql, migrated_sqlite, second_postgresql, stores
 
-__all__ = ["migrated_postgresql", "migrated_sqlite", "stores"]
+__all__ = ["migrated_mariadb", "migrated_postgresql", "migrated_sqlite", "second_postgresql", "stores"]
 
 settings.register_profile("waypost", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("ci", settings.get_profile("waypost"), derandomize=True)
@@ -18,7 +19,15 @@ settings.load_profile("ci" if os.environ.get("CI") == "true" else "waypost")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one loud line how many tests wanted a PostgreSQL that is not there."""
-    skipped = [report for report in terminalreporter.stats.get("skipped", ()) if UNREACHABLE in str(report.longrepr)]
-    if skipped:
-        terminalreporter.write_line(f"{UNREACHABLE}: {len(skipped)} tests did not run", red=True, bold=True)
+    """Say in one loud line how many tests wanted a server that is not there."""
+    for unreachable in (postgresql.UNREACHABLE, mariadb.UNREACHABLE):
+        reports = terminalreporter.stats.get("skipped", ())
+        skipped = [report for report in reports if unreachable in str(report.longrepr)]
+        if skipped:
+            terminalreporter.write_line(f"{unreachable}: {len(skipped)} tests did not run", red=True, bold=True)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what stays for the whole run out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()

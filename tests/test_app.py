@@ -8,9 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.flows import END, START, flow
 from tests.support.server import ROOT
 from tests.support.web import CATALOG, CHEAP, make_settings, make_site
+from webapp.accounts.permissions import ADMINISTRATOR
 from webapp.app import create_app
+from webapp.config import SettingsError
+from webapp.engine.definitions.model import WorkflowDefinition
+from webapp.engine.instances.journal import Event
+from webapp.engine.instances.model import WorkflowInstance
+from webapp.engine.ports.listeners import Listeners
+from webapp.host import Waypost
+from webapp.services.queries import NoticeQuery
 from webapp.stores import sql
 
 
@@ -62,6 +71,22 @@ def test_a_database_that_cannot_be_reached_is_named_without_its_password(tmp_pat
     assert "secret" not in response.text
 
 
+def test_leases_that_cannot_be_kept_stop_the_start_and_the_setting_is_named(tmp_path: Path) -> None:
+    url = "postgresql://someone:secret@127.0.0.1:1/none"
+    with pytest.raises(SettingsError) as caught:
+        create_app(make_settings(tmp_path, WAYPOST_LOCK_CONNECTION=url), passwords=CHEAP, catalog=CATALOG)
+    assert caught.value.variable == "WAYPOST_LOCK_CONNECTION"
+    assert caught.value.raw == "postgresql+psycopg://someone:***@127.0.0.1:1/none"
+    for language in ("en", "zh"):
+        text = caught.value.text(CATALOG, language)
+        assert "WAYPOST_LOCK_CONNECTION" in text
+        assert "secret" not in text
+    # A folder is where the file should be.
+    (tmp_path / "leases.db").mkdir()
+    with pytest.raises(SettingsError, match="WAYPOST_LOCK_CONNECTION"):
+        create_app(make_settings(tmp_path), passwords=CHEAP, catalog=CATALOG)
+
+
 def test_everything_is_stored_where_the_settings_say(tmp_path: Path) -> None:
     app = create_app(make_settings(tmp_path / "deep" / "data"), passwords=CHEAP, catalog=CATALOG)
     here = app.extensions["waypost"]
@@ -88,3 +113,37 @@ def test_importing_a_part_loads_no_framework(module: str, absent: tuple[str, ...
     script = f"import sys, {module}; print([name for name in {absent!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_an_application_brings_of_its_own_takes_part_in_commands(tmp_path: Path) -> None:
+    class Own:
+        """A listener, and a resolver of applicants."""
+
+        def __init__(self) -> None:
+            self.topics: list[str] = []
+
+        def heard(self, event: Event, instance: WorkflowInstance) -> None:
+            self.topics.append(event.topic)
+
+        def applicant(self, instance: WorkflowInstance, definition: WorkflowDefinition) -> str:
+            return "li"
+
+    own = Own()
+    settings = make_settings(tmp_path, WAYPOST_LANGUAGE="zh")
+    waypost = Waypost(settings, listeners=Listeners(execution=[own]), applicants=own)
+    try:
+        waypost.upgrade()
+        services = waypost.services
+        # A host drains at its start; this one has calls of its own.
+        services.hosting.serve()
+        boss = services.accounts.actor(services.accounts.create(name="boss", roles=[ADMINISTRATOR]))
+        services.accounts.create(name="li")
+        draft = services.catalog.create(boss, flow("short", [START, END]))
+        services.catalog.publish(boss, draft.id)
+        services.instances.start(boss, name="short")
+        assert own.topics[0] == "workflow.instance.started"
+        assert own.topics[-1] == "workflow.instance.completed"
+        (notice,) = services.notices.list(waypost.actor("li"), NoticeQuery()).items
+        assert (notice.event_type, notice.language) == ("InstanceCompleted", "zh")
+    finally:
+        waypost.close()

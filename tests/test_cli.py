@@ -157,6 +157,7 @@ def test_a_purchase_needs_both(site: Site, decisions: list[tuple[str, str]], out
 def test_the_database_is_upgraded_in_place(site: Site) -> None:
     assert run(site, "db", "upgrade").output == "The database is at memory.\n"
     assert run(site, "db", "current").output == "memory (head)\n"
+    assert "there is nothing to do" in run(site, "db", "reindex").output
 
 
 def test_a_load_that_was_stopped_is_finished_by_the_next(site: Site) -> None:
@@ -230,6 +231,9 @@ def test_the_database_is_made_and_told(tmp_path: Path) -> None:
     assert command(tmp_path, "db", "upgrade").stdout.startswith("The database went from nothing to ")
     assert command(tmp_path, "db", "upgrade").stdout.startswith("The database is at ")
     assert command(tmp_path, "db", "current").stdout.endswith("(head)\n")
+    made = command(tmp_path, "db", "reindex")
+    assert made.returncode == 0
+    assert made.stdout.startswith("The database: made anew: bookmarks_words_index, ")
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,13 @@ def test_a_relative_data_folder_becomes_absolute(tmp_path: Path, monkeypatch: py
     assert settings(WAYPOST_DATA="here").data == tmp_path / "here"
 
 
+@pytest.mark.parametrize("scheme", ["mariadb", "mariadb+pymysql"])
+def test_mariadb_means_pymysql_and_keeps_the_leases_in_the_main_database(scheme: str) -> None:
+    made = settings(WAYPOST_DATABASE_URL=f"{scheme}://u:p@h:3306/d?ssl_ca=/ca.pem")
+    assert made.database_url == "mariadb+pymysql://u:p@h:3306/d?ssl_ca=/ca.pem"
+    assert made.lock_connection == made.database_url
+
+
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg"])
 def test_postgresql_means_psycopg_and_keeps_the_leases_in_the_main_database(scheme: str) -> None:
     made = settings(WAYPOST_DATABASE_URL=f"{scheme}://u:p@h:5432/d?x=1")
@@ -74,6 +81,7 @@ def test_every_option_is_read_from_its_variable(tmp_path: Path) -> None:
         "WAYPOST_POLLER": "0",
         "WAYPOST_POLLER_THREADS": "5",
         "WAYPOST_TIME_ZONE": "Asia/Shanghai",
+        "WAYPOST_LANGUAGE": "zh",
         "WAYPOST_LOG_LEVEL": "debug",
         "WAYPOST_MAX_NODE_EXECUTIONS_PER_BURST": "7",
         "WAYPOST_MAX_SUB_WORKFLOW_DEPTH": "0",
@@ -81,12 +89,30 @@ def test_every_option_is_read_from_its_variable(tmp_path: Path) -> None:
         "WAYPOST_NOT_RESUMABLE_BACKOFF_SECONDS": "8",
         "WAYPOST_EXPRESSION_CACHE_SIZE": "9",
         "WAYPOST_RETENTION_DAYS": "30",
+        "WAYPOST_RETENTION_INCLUDES_FAULTED": "1",
         "WAYPOST_HOUSEKEEPING_INTERVAL_SECONDS": "10",
+        "WAYPOST_UNDO_SECONDS": "12",
         "WAYPOST_HTTP_TIMEOUT_SECONDS": "11",
+        "WAYPOST_HTTP_ALLOW": "erp.intra.example, 10.20.0.0/16,fd00::1",
+        "WAYPOST_HTTP_MAX_RESPONSE_BYTES": "2000",
         "WAYPOST_POLL_INTERVAL_SECONDS": "0.2",
+        "WAYPOST_TIMER_INTERVAL_SECONDS": "14",
         "WAYPOST_BATCH_SIZE": "12",
         "WAYPOST_LOCK_LEASE_SECONDS": "13",
         "WAYPOST_HOLDER_ID": "node-1",
+        "WAYPOST_EVENT_TOPICS": "workflow.task.*, workflow.custom,workflow.custom",
+        "WAYPOST_BASE_URL": "https://waypost.example.org/flows/",
+        "WAYPOST_DECISION_LINK_DAYS": "2.5",
+        "WAYPOST_DELIVERY_INTERVAL_SECONDS": "0.5",
+        "WAYPOST_DELIVERY_ATTEMPTS": "3",
+        "WAYPOST_DELIVERY_TIMEOUT_SECONDS": "4.5",
+        "WAYPOST_DELIVERY_RETENTION_DAYS": "0",
+        "WAYPOST_SMTP_HOST": "mail.example.org",
+        "WAYPOST_SMTP_PORT": "2525",
+        "WAYPOST_SMTP_SECURITY": "tls",
+        "WAYPOST_SMTP_USER": "sender@example.org",
+        "WAYPOST_SMTP_PASSWORD": "hush hush/",
+        "WAYPOST_MAIL_FROM": "Waypost <waypost@example.org>",
     }
     assert given.keys() == {option.variable for option in OPTIONS}
     assert Settings.from_environ(given) == Settings(
@@ -103,6 +129,7 @@ def test_every_option_is_read_from_its_variable(tmp_path: Path) -> None:
         poller=False,
         poller_threads=5,
         time_zone="Asia/Shanghai",
+        language="ZH",
         log_level="DEBUG",
         max_node_executions_per_burst=7,
         max_sub_workflow_depth=0,
@@ -110,16 +137,86 @@ def test_every_option_is_read_from_its_variable(tmp_path: Path) -> None:
         not_resumable_backoff_seconds=8.0,
         expression_cache_size=9,
         retention_days=30.0,
+        retention_includes_faulted=True,
         housekeeping_interval_seconds=10.0,
+        undo_seconds=12,
         http_timeout_seconds=11.0,
+        http_allow=("erp.intra.example", "10.20.0.0/16", "fd00::1"),
+        http_max_response_bytes=2000,
         poll_interval_seconds=0.2,
+        timer_interval_seconds=14.0,
         batch_size=12,
         lock_lease_seconds=13.0,
         holder_id="node-1",
+        event_topics=("workflow.task.*", "workflow.custom"),
+        base_url="https://waypost.example.org/flows",
+        decision_link_days=2.5,
+        delivery_interval_seconds=0.5,
+        delivery_attempts=3,
+        delivery_timeout_seconds=4.5,
+        delivery_retention_days=0.0,
+        smtp_host="mail.example.org",
+        smtp_port=2525,
+        smtp_security="TLS",
+        smtp_user="sender@example.org",
+        smtp_password="hush hush/",
+        mail_from="Waypost <waypost@example.org>",
     )
 
 
+# --- e-mail ---------------------------------------------------------------------------------------
+
+MAIL = {"WAYPOST_SMTP_HOST": "mail.example.org", "WAYPOST_MAIL_FROM": "waypost@example.org"}
+LOGIN = {"WAYPOST_SMTP_USER": "u", "WAYPOST_SMTP_PASSWORD": "hush"}
+
+
+@pytest.mark.parametrize(("security", "port"), [("STARTTLS", 587), ("TLS", 465), ("NONE", 25)])
+def test_the_port_of_the_mail_server_follows_from_its_security(security: str, port: int) -> None:
+    assert settings(**MAIL, WAYPOST_SMTP_SECURITY=security).smtp_port == port
+    assert settings(**MAIL).smtp_security == "STARTTLS"
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "variable"),
+    [
+        ({"WAYPOST_SMTP_HOST": "h"}, "config.mail_from_missing", "WAYPOST_MAIL_FROM"),
+        ({**MAIL, "WAYPOST_SMTP_USER": "u"}, "config.smtp_login_half", "WAYPOST_SMTP_PASSWORD"),
+        ({**MAIL, "WAYPOST_SMTP_PASSWORD": "hush"}, "config.smtp_login_half", "WAYPOST_SMTP_USER"),
+        ({**MAIL, **LOGIN, "WAYPOST_SMTP_SECURITY": "none"}, "config.smtp_login_clear", "WAYPOST_SMTP_SECURITY"),
+        ({**MAIL, **LOGIN, "WAYPOST_SMTP_PASSWORD": "hüsh"}, "config.password", "WAYPOST_SMTP_PASSWORD"),
+        ({**MAIL, "WAYPOST_MAIL_FROM": "waypost"}, "config.sender", "WAYPOST_MAIL_FROM"),
+        ({**MAIL, "WAYPOST_MAIL_FROM": "W <a@b>, c@d"}, "config.sender", "WAYPOST_MAIL_FROM"),
+        ({**MAIL, "WAYPOST_MAIL_FROM": "a@b\nBcc: c@d"}, "config.sender", "WAYPOST_MAIL_FROM"),
+    ],
+)
+def test_half_a_mail_server_stops_the_start(given: dict[str, str], key: str, variable: str) -> None:
+    error = refusal(**given)
+    assert (error.key, error.variable) == (key, variable)
+    assert "h\u00fcsh" not in str(error) + repr(error) + repr(error.params)
+
+
+def test_a_login_in_the_clear_is_for_this_machine_only() -> None:
+    made = settings(**{**MAIL, **LOGIN, "WAYPOST_SMTP_HOST": "127.0.0.1", "WAYPOST_SMTP_SECURITY": "none"})
+    assert made.smtp_user == "u"
+    assert made.masked()["smtp_password"] == "***"
+    assert "hush" not in repr(made)
+
+
 UNPARSABLE = [
+    ("WAYPOST_BASE_URL", "waypost.example.org"),
+    ("WAYPOST_BASE_URL", "ftp://waypost.example.org"),
+    ("WAYPOST_BASE_URL", "https://"),
+    ("WAYPOST_BASE_URL", "https://host:port"),
+    ("WAYPOST_BASE_URL", "https://user@host"),
+    ("WAYPOST_BASE_URL", "https://host/?page=1"),
+    ("WAYPOST_BASE_URL", "https://ho st"),
+    ("WAYPOST_DELIVERY_ATTEMPTS", "many"),
+    ("WAYPOST_EVENT_TOPICS", "workflow.*.created"),
+    ("WAYPOST_EVENT_TOPICS", "workflow.task*"),
+    ("WAYPOST_EVENT_TOPICS", "workflow.task,,workflow.custom"),
+    ("WAYPOST_HTTP_ALLOW", "http://erp.intra.example"),
+    ("WAYPOST_HTTP_ALLOW", "10.20.0.1/16"),
+    ("WAYPOST_HTTP_ALLOW", "10.0.0.300"),
     ("WAYPOST_LOCK_TIMEOUT_SECONDS", "NaN"),
     ("WAYPOST_LOCK_TIMEOUT_SECONDS", "ten"),
     ("WAYPOST_LOCK_TIMEOUT_SECONDS", ""),
@@ -134,6 +231,7 @@ UNPARSABLE = [
     ("WAYPOST_POLLER", ""),
     ("WAYPOST_SQLITE_SYNCHRONOUS", "OFF"),
     ("WAYPOST_LOG_LEVEL", "LOUD"),
+    ("WAYPOST_LANGUAGE", "fr"),
     ("WAYPOST_TIME_ZONE", "Mars/Olympus"),
     ("WAYPOST_TIME_ZONE", "../etc/passwd"),
     ("WAYPOST_HOLDER_ID", "a/b"),
@@ -143,6 +241,8 @@ UNPARSABLE = [
     ("WAYPOST_DATABASE_URL", "sqlite:///:memory:"),
     ("WAYPOST_DATABASE_URL", "postgresql://h:port/d"),
     ("WAYPOST_DATABASE_URL", "postgresql://h"),
+    ("WAYPOST_DATABASE_URL", "mariadb://h"),
+    ("WAYPOST_DATABASE_URL", "mysql://h/d"),
     ("WAYPOST_LOCK_CONNECTION", "Workflow"),
 ]
 

@@ -1,4 +1,4 @@
-"""The README's settings table says what webapp/config.py does. Run this file to write the table anew."""
+"""The README's settings table says what webapp/config/__init__.py does. Run this file to write the table anew."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webapp.config import OPTIONS, Option
 from webapp.messages.catalog import Catalog
 
 README = Path(__file__).parents[1] / "README.md"
-BEGIN = "<!-- settings: made from webapp/config.py; tests/test_readme.py compares them -->\n"
+BEGIN = "<!-- settings: made from webapp/config/__init__.py; tests/test_readme.py compares them -->\n"
 END = "<!-- /settings -->"
 
 

@@ -9,19 +9,38 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects import mysql
 
 revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
 
-ORDINAL = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
-LONG = sa.Text()
-INSTANT = sa.DateTime(timezone=True).with_variant(sa.String(32), "sqlite")
+COLLATION = "utf8mb4_nopad_bin"
+
+
+def _bounded(length: int) -> sa.types.TypeEngine[str]:
+    by_code_point = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+    return by_code_point.with_variant(mysql.VARCHAR(length, collation=COLLATION), "mariadb")
+
+
+ORDINAL = _bounded(255)
+TENANT = _bounded(128)
+WORD = _bounded(64)
+SORT_KEY = _bounded(256)
+WIDE = (
+    sa.Text()
+    .with_variant(sa.Text(collation="C"), "postgresql")
+    .with_variant(mysql.LONGTEXT(collation=COLLATION), "mariadb")
+)
+LONG = sa.Text().with_variant(mysql.LONGTEXT(collation=COLLATION), "mariadb")
+INSTANT = (
+    sa.DateTime(timezone=True).with_variant(sa.String(32), "sqlite").with_variant(mysql.DATETIME(fsp=6), "mariadb")
+)
 INTEGER = sa.Integer()
 BIG = sa.BigInteger()
 FLAG = sa.Boolean()
-BYTES = sa.LargeBinary()
+BYTES = sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mariadb")
 
 
 ROWS = {
@@ -67,7 +86,7 @@ class _Set:
         self._prefix = "" if tenant else "platform_"
 
     def create(self, name: str, key: Sequence[str], *columns: sa.Column[object]) -> None:
-        own = [sa.Column("tenant_id", ORDINAL, nullable=False)] if self.tenant else []
+        own = [sa.Column("tenant_id", TENANT, nullable=False)] if self.tenant else []
         table = self._prefix + name
         op.create_table(table, *own, *columns, sa.PrimaryKeyConstraint(*key, name=f"pk_{table}"))
 
@@ -120,13 +139,13 @@ def _definitions(tables: _Set) -> None:
         sa.Column("revision", BIG, nullable=False),
         sa.Column("name", ORDINAL, nullable=False),
         sa.Column("version", INTEGER, nullable=False),
-        sa.Column("display_name", ORDINAL, nullable=False),
-        sa.Column("title_sort_key", ORDINAL, nullable=False),
-        sa.Column("search_text", ORDINAL, nullable=False),
+        sa.Column("display_name", WIDE, nullable=False),
+        sa.Column("title_sort_key", SORT_KEY, nullable=False),
+        sa.Column("search_text", WIDE, nullable=False),
         sa.Column("description", LONG, nullable=True),
         sa.Column("category", ORDINAL, nullable=True),
-        sa.Column("startable_by", ORDINAL, nullable=True),
-        sa.Column("status", ORDINAL, nullable=False),
+        sa.Column("startable_by", WIDE, nullable=True),
+        sa.Column("status", WORD, nullable=False),
         sa.Column("status_rank", INTEGER, nullable=False),
         sa.Column("created_at", INSTANT, nullable=False),
         sa.Column("created_by", ORDINAL, nullable=True),
@@ -152,10 +171,10 @@ def _instances(tables: _Set) -> None:
         sa.Column("definition_id", ORDINAL, nullable=False),
         sa.Column("definition_name", ORDINAL, nullable=False),
         sa.Column("definition_version", INTEGER, nullable=False),
-        sa.Column("title", ORDINAL, nullable=False),
-        sa.Column("title_sort_key", ORDINAL, nullable=False),
-        sa.Column("search_text", ORDINAL, nullable=False),
-        sa.Column("status", ORDINAL, nullable=False),
+        sa.Column("title", WIDE, nullable=False),
+        sa.Column("title_sort_key", SORT_KEY, nullable=False),
+        sa.Column("search_text", WIDE, nullable=False),
+        sa.Column("status", WORD, nullable=False),
         sa.Column("status_rank", INTEGER, nullable=False),
         sa.Column("correlation_id", ORDINAL, nullable=True),
         sa.Column("starter_id", ORDINAL, nullable=True),
@@ -193,7 +212,7 @@ def _node_instances(tables: _Set) -> None:
         sa.Column("sequence", BIG, nullable=False),
         sa.Column("instance_id", ORDINAL, nullable=False),
         sa.Column("node_id", ORDINAL, nullable=False),
-        sa.Column("status", ORDINAL, nullable=False),
+        sa.Column("status", WORD, nullable=False),
         sa.Column("started_at", INSTANT, nullable=False),
         sa.Column("document", LONG, nullable=False),
     )
@@ -211,7 +230,7 @@ def _bookmarks(tables: _Set) -> None:
         sa.Column("root_instance_id", ORDINAL, nullable=True),
         sa.Column("node_id", ORDINAL, nullable=True),
         sa.Column("node_instance_id", ORDINAL, nullable=True),
-        sa.Column("kind", ORDINAL, nullable=False),
+        sa.Column("kind", WORD, nullable=False),
         sa.Column("key", ORDINAL, nullable=True),
         sa.Column("correlation_id", ORDINAL, nullable=True),
         sa.Column("created_at", INSTANT, nullable=False),
@@ -225,15 +244,15 @@ def _bookmarks(tables: _Set) -> None:
         sa.Column("lock_token", ORDINAL, nullable=True),
         sa.Column("task_due_at", INSTANT, nullable=True),
         sa.Column("priority", INTEGER, nullable=False),
-        sa.Column("title", ORDINAL, nullable=True),
-        sa.Column("title_sort_key", ORDINAL, nullable=False),
-        sa.Column("instance_title", ORDINAL, nullable=True),
+        sa.Column("title", WIDE, nullable=True),
+        sa.Column("title_sort_key", SORT_KEY, nullable=False),
+        sa.Column("instance_title", WIDE, nullable=True),
         sa.Column("definition_name", ORDINAL, nullable=True),
-        sa.Column("definition_title", ORDINAL, nullable=True),
+        sa.Column("definition_title", WIDE, nullable=True),
         sa.Column("starter_id", ORDINAL, nullable=True),
-        sa.Column("instance_status", ORDINAL, nullable=True),
-        sa.Column("search_title", ORDINAL, nullable=True),
-        sa.Column("search_instance_text", ORDINAL, nullable=True),
+        sa.Column("instance_status", WORD, nullable=True),
+        sa.Column("search_title", WIDE, nullable=True),
+        sa.Column("search_instance_text", WIDE, nullable=True),
         sa.Column("claimed_by", ORDINAL, nullable=True),
         sa.Column("claimable", FLAG, nullable=False),
         sa.Column("signers_done", INTEGER, nullable=False),
@@ -280,13 +299,13 @@ def _task_records(tables: _Set) -> None:
         sa.Column("node_id", ORDINAL, nullable=False),
         sa.Column("node_instance_id", ORDINAL, nullable=False),
         sa.Column("definition_name", ORDINAL, nullable=False),
-        sa.Column("definition_title", ORDINAL, nullable=False),
-        sa.Column("instance_title", ORDINAL, nullable=False),
+        sa.Column("definition_title", WIDE, nullable=False),
+        sa.Column("instance_title", WIDE, nullable=False),
         sa.Column("starter_id", ORDINAL, nullable=True),
-        sa.Column("title", ORDINAL, nullable=False),
-        sa.Column("title_sort_key", ORDINAL, nullable=False),
-        sa.Column("search_title", ORDINAL, nullable=False),
-        sa.Column("search_instance_text", ORDINAL, nullable=False),
+        sa.Column("title", WIDE, nullable=False),
+        sa.Column("title_sort_key", SORT_KEY, nullable=False),
+        sa.Column("search_title", WIDE, nullable=False),
+        sa.Column("search_instance_text", WIDE, nullable=False),
         sa.Column("assignee_id", ORDINAL, nullable=False),
         sa.Column("actor_id", ORDINAL, nullable=True),
         sa.Column("on_behalf_of", ORDINAL, nullable=True),
@@ -368,7 +387,7 @@ def _timer_firings(tables: _Set) -> None:
         sa.Column("definition_name", ORDINAL, nullable=False),
         sa.Column("scheduled_at", INSTANT, nullable=False),
         sa.Column("instance_id", ORDINAL, nullable=True),
-        sa.Column("status", ORDINAL, nullable=False),
+        sa.Column("status", WORD, nullable=False),
         sa.Column("fired_at", INSTANT, nullable=False),
         sa.Column("failures", INTEGER, nullable=False),
         sa.Column("fault", LONG, nullable=True),
@@ -381,9 +400,9 @@ def _platform() -> None:
         sa.Column("id", ORDINAL, nullable=False),
         sa.Column("tenant_id", ORDINAL, nullable=True),
         sa.Column("name", ORDINAL, nullable=False),
-        sa.Column("display_name", ORDINAL, nullable=False),
+        sa.Column("display_name", WIDE, nullable=False),
         sa.Column("email", ORDINAL, nullable=True),
-        sa.Column("password_hash", ORDINAL, nullable=True),
+        sa.Column("password_hash", WIDE, nullable=True),
         sa.Column("language", ORDINAL, nullable=True),
         sa.Column("theme", ORDINAL, nullable=True),
         sa.Column("department", ORDINAL, nullable=True),
@@ -438,7 +457,7 @@ def _platform() -> None:
     op.create_table(
         "tenants",
         sa.Column("id", ORDINAL, nullable=False),
-        sa.Column("name", ORDINAL, nullable=False),
+        sa.Column("name", WIDE, nullable=False),
         sa.Column("enabled", FLAG, nullable=False),
         sa.Column("database_url", LONG, nullable=True),
         sa.Column("created_at", INSTANT, nullable=False),
@@ -447,7 +466,7 @@ def _platform() -> None:
     op.create_table(
         "leases",
         sa.Column("name", ORDINAL, nullable=False),
-        sa.Column("holder", ORDINAL, nullable=False),
+        sa.Column("holder", WIDE, nullable=False),
         sa.Column("expires_at", INSTANT, nullable=False),
         sa.Column("stamp", ORDINAL, nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_leases"),

@@ -1,6 +1,6 @@
 /** Entry of the diagram on the pages of monitor, tasks and requests: mounts every `[data-diagram]`, now and later. */
 import './diagram.css';
-import { arrowHeads, paintEdge, paintNode } from '../designer/canvas/paint';
+import { arrowHeads, paintCompensations, paintEdge, paintNode } from '../designer/canvas/paint';
 import { Activities } from '../designer/model/activities';
 import { type DefinitionDoc, nodeName, readDefinition, type TransitionDoc } from '../designer/model/definition';
 import {
@@ -13,7 +13,7 @@ import {
 } from '../designer/model/describe';
 import { bounds, type Rect } from '../designer/model/geometry';
 import { parseJson } from '../designer/model/json';
-import { type Scene, type SceneEdge, type SceneNode, sceneOf } from '../designer/model/scene';
+import { compensationsOf, type Scene, type SceneEdge, type SceneNode, sceneOf } from '../designer/model/scene';
 import { ellipse } from '../designer/model/text';
 import { readingOrder } from '../designer/model/walk';
 import { html, svg } from '../designer/view/html';
@@ -122,9 +122,12 @@ function draw(host: HTMLElement, picture: Picture): void {
     // Taken lines lie above those that were not.
     .sort((a, b) => Number(states.transitions.has(a.transition.id)) - Number(states.transitions.has(b.transition.id)))
     .map((edge) => drawEdge(edge, picture));
+  const undoing = svg('g', {});
+  paintCompensations(undoing, compensationsOf(scene));
   const layer = svg(
     'g',
     {},
+    undoing,
     ...edges.map(({ line }) => line),
     ...[...scene.nodes.values()].map((node) => drawNode(node, picture)),
     ...edges.map(({ label }) => label),

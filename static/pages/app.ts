@@ -2,12 +2,15 @@
 
 import { startDialogs } from './dialogs';
 import { startDrafts } from './drafts';
+import { startInserting } from './inserting';
 import { startKeys } from './keys';
 import { startLive } from './live';
 import { startMenus } from './menus';
 import { startNavigation } from './navigation';
 import { startPartials } from './partials';
 import { startPreferences } from './preferences';
+import { startSelectAll } from './select-all';
+import { startSelection } from './selection';
 import { startToasts } from './toasts';
 
 startPreferences();
@@ -16,9 +19,12 @@ startDialogs();
 startMenus();
 startToasts();
 startDrafts();
+startInserting();
 startKeys();
 startNavigation();
+startSelectAll();
 startLive();
+startSelection();
 
 // Browser tests wait for this attribute: evaluating a condition in the page is forbidden by the content policy.
 document.documentElement.dataset.ready = 'true';

@@ -1,6 +1,7 @@
 /** Single-letter shortcuts; off while typing, while a dialog is open, and when the account switched them off. */
 
 import { keysEnabled } from './preferences';
+import { toggleRow } from './selection';
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
@@ -38,6 +39,7 @@ function handled(key: string): boolean {
     moveRow(key === 'j' ? 1 : -1);
     return true;
   }
+  if (key === 'x' && toggleRow()) return true;
   return press(key);
 }
 

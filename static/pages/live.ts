@@ -1,10 +1,13 @@
 /** Keeps counts, the open task and the open request fresh: one small request with an ETag, nothing holds a connection. */
 
+import { text } from './messages';
+
 const IDLE_MS = 15_000;
 const TASK_MS = 5_000;
 
 interface Live {
   tasks: number;
+  notices: string;
   task: string;
   instance: string;
 }
@@ -26,9 +29,28 @@ function showCount(tasks: number): void {
   }
 }
 
+/** Shows the bell's count and reads it out when it changed; the list of notices reloads itself then. */
+function showNotices(count: string): void {
+  const bell = document.querySelector<HTMLElement>('[data-live="notices"]');
+  if (!bell || bell.dataset.count === count) return;
+  const words = count === '0' ? (bell.dataset.label ?? '') : text('bell.count', { count });
+  bell.dataset.count = count;
+  bell.setAttribute('aria-label', words);
+  const badge = bell.querySelector<HTMLElement>('.badge');
+  if (badge) {
+    badge.textContent = count;
+    badge.hidden = count === '0';
+  }
+  const region = document.getElementById('announce');
+  if (region) region.textContent = words;
+  announce('notices');
+}
+
 /** Lets the part reload itself (htmx listens) when its state is another than the one it shows. */
 function showState(element: HTMLElement | null, state: string, what: string): void {
   if (!element || !state || state === element.dataset.liveState) return;
+  // What somebody types into an open question must not be swapped away; the next turn asks again.
+  if (element.querySelector('dialog[open]')) return;
   element.dataset.liveState = state;
   announce(what);
 }
@@ -44,6 +66,7 @@ async function ask(): Promise<void> {
   if (!answer.ok) return;
   const now = (await answer.json()) as Live;
   showCount(now.tasks);
+  showNotices(now.notices);
   showState(task, now.task, 'task');
   showState(instance, now.instance, 'instance');
 }
@@ -62,6 +85,6 @@ export function startLive(): void {
   again();
   document.body.addEventListener('htmx:afterSettle', (event) => {
     // A decision changed the counts: the navigation need not wait for the next turn.
-    if ((event.target as HTMLElement).id === 'inbox') void ask().catch(() => undefined);
+    if ((event.target as HTMLElement).matches('#inbox, [data-counts]')) void ask().catch(() => undefined);
   });
 }

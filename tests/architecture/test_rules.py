@@ -57,6 +57,17 @@ def named(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+def says_what_it_is_for(source: str) -> bool:
+    """Whether a module begins with a docstring; an empty one needs none: its package's modules say it."""
+    return not source.strip() or bool(ast.get_docstring(ast.parse(source)))
+
+
+def explained(line: str) -> bool:
+    """Whether a suppression of the line, if it has one, gives its codes and its reason."""
+    match = SUPPRESSION.search(line)
+    return match is None or bool(match["code"] and match["reason"])
+
+
 def imported_names(tree: ast.AST) -> dict[str, str]:
     """Return local name → the module or member it stands for, as far as the clock is concerned."""
     names: dict[str, str] = {}
@@ -82,6 +93,12 @@ def clock_calls(source: str) -> Iterator[int]:
             module, _, member = names[node.id].rpartition(".")
             if (module, member) in CLOCK_CALLS:
                 yield node.lineno
+
+
+def test_the_rules_are_held_against_every_module() -> None:
+    found = {named(path) for path in python_files()}
+    assert {"webapp/app.py", "webapp/web/api/shapes.py", "webapp/services/filling/__init__.py"} <= found
+    assert any(SUPPRESSION.search(path.read_text("utf-8")) for path in python_files())
 
 
 @pytest.mark.parametrize("module", PURE)
@@ -137,23 +154,33 @@ def test_the_clock_rule_sees_every_way_to_write_it(source: str, lines: list[int]
 
 
 def test_every_module_begins_with_what_it_is_for() -> None:
-    """An empty ``__init__.py`` needs none: its package's modules say it."""
-    bare = [
-        named(path)
-        for path in python_files()
-        if (source := path.read_text("utf-8")).strip() and not ast.get_docstring(ast.parse(source))
-    ]
-    assert bare == []
+    assert [named(path) for path in python_files() if not says_what_it_is_for(path.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ('"""Sums."""\n\nimport math', True),
+        ("", True),
+        ("\n", True),
+        ("import math", False),
+        ('""""""\n', False),
+        ('import math\n\n"""Sums."""', False),
+        ("# Sums.\nimport math", False),
+    ],
+)
+def test_the_rule_of_beginnings_wants_a_docstring(source: str, told: bool) -> None:
+    assert says_what_it_is_for(source) is told
 
 
 def test_every_suppression_gives_its_reason() -> None:
     """``# noqa: X  # why`` and ``# type: ignore[x]  # why``, on one line, never without a code."""
-    bare = []
-    for path in python_files():
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            match = SUPPRESSION.search(line)
-            if match and not (match["code"] and match["reason"]):
-                bare.append(f"{named(path)}:{number}")
+    bare = [
+        f"{named(path)}:{number}"
+        for path in python_files()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if not explained(line)
+    ]
     assert bare == []
 
 
@@ -171,6 +198,5 @@ def test_every_suppression_gives_its_reason() -> None:
     ],
 )
 def test_the_suppression_rule_wants_code_and_reason(line: str, complete: bool) -> None:
-    match = SUPPRESSION.search(line)
-    assert match is not None
-    assert bool(match["code"] and match["reason"]) is complete
+    assert SUPPRESSION.search(line)
+    assert explained(line) is complete

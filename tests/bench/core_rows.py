@@ -23,14 +23,14 @@ Rows = dict[str, list[Row]]
 """Table → its rows."""
 
 _OF_AN_INSTANCE = ("instances", "node_instances", "bookmarks", "task_records", "audit")
-"""The tables that both workloads write, parents first."""
+"""The tables that the workloads write, parents first."""
 
 _LIST_LIMIT = 50
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What an instance has left: after its start, and after its task was completed (W1: the same twice)."""
+    """What an instance has left: after its start, and after its task was completed (W1, W3: the same twice)."""
 
     started: Rows
     ended: Rows
@@ -53,21 +53,24 @@ class Tables:
         with engine.connect() as connection:
             for name, table in self._tables.items():
                 column = table.c.id if name == "instances" else table.c.instance_id
-                rows = connection.execute(sa.select(table).where(column == instance_id)).mappings()
+                # What the database computes itself nobody writes.
+                written = [each for each in table.c if each.computed is None]
+                rows = connection.execute(sa.select(*written).where(column == instance_id)).mappings()
                 found[name] = [dict(row) for row in rows]
         return found
 
 
 class CoreRows:
-    """Runs both workloads as bare rows."""
+    """Runs the workloads as bare rows."""
 
     name = "SQLAlchemy Core"
 
-    def __init__(self, target: Target, tables: Tables, straight: Recording, cycle: Recording) -> None:
+    def __init__(self, target: Target, tables: Tables, straight: Recording, cycle: Recording, fork: Recording) -> None:
         self._engine = target.engine()
         self._tables = tables
         self._straight = Template(straight.ended)
         self._cycle = Template(cycle.started, cycle.ended)
+        self._fork = Template(fork.ended)
         self._inserts = {name: sa.insert(tables[name]) for name in _OF_AN_INSTANCE}
         self._updates = {name: _update(tables[name]) for name in _OF_AN_INSTANCE}
         self._deletes = {name: _delete(tables[name]) for name in _OF_AN_INSTANCE}
@@ -75,10 +78,11 @@ class CoreRows:
 
     def straight(self) -> None:
         """W1: the rows of an instance that ran ten nodes, in one transaction."""
-        (rows,) = self._straight.copies()
-        with self._engine.begin() as connection:
-            for name, items in rows.items():
-                connection.execute(self._inserts[name], items)
+        self._write(self._straight)
+
+    def fork(self) -> None:
+        """W3: the rows of an instance that forked and joined, in one transaction."""
+        self._write(self._fork)
 
     def cycle(self) -> None:
         """W2: the rows of a start; a page of the inbox and its total; the reads and rows of a completion."""
@@ -100,6 +104,12 @@ class CoreRows:
     def close(self) -> None:
         """Let the connections go."""
         self._engine.dispose()
+
+    def _write(self, template: Template) -> None:
+        (rows,) = template.copies()
+        with self._engine.begin() as connection:
+            for name, items in rows.items():
+                connection.execute(self._inserts[name], items)
 
     def _write_difference(self, connection: sa.Connection, before: Rows, after: Rows) -> None:
         for name in _OF_AN_INSTANCE:

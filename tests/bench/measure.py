@@ -11,11 +11,15 @@ from typing import Protocol
 from tests.bench.machine import Noise
 from tests.bench.quartiles import quartiles
 
-WORKLOADS = {"W1": "ten nodes straight through", "W2": "start, list, complete"}
+WORKLOADS = {
+    "W1": "ten nodes straight through",
+    "W2": "start, list, complete",
+    "W3": "fork into ten branches and join",
+}
 
 
 class Contender(Protocol):
-    """Somebody who can do both workloads on one database."""
+    """Somebody who can do the workloads on one database."""
 
     @property
     def name(self) -> str:
@@ -26,6 +30,9 @@ class Contender(Protocol):
 
     def cycle(self) -> None:
         """W2: start an instance that waits for a person, list that person's tasks, complete the task."""
+
+    def fork(self) -> None:
+        """W3: start an instance that forks into ten branches of one node each, joins them and ends."""
 
     def close(self) -> None:
         """Let everything go."""
@@ -40,6 +47,10 @@ class Rates:
     def add(self, workload: str, contender: str, rate: float) -> None:
         """Note a round."""
         self.rounds.setdefault((workload, contender), []).append(rate)
+
+    def knows(self, workload: str, contender: str) -> bool:
+        """Whether that contender did that workload."""
+        return (workload, contender) in self.rounds
 
     def middle(self, workload: str, contender: str) -> float:
         """Return the median round."""
@@ -82,4 +93,4 @@ def rate(work: Callable[[], None], seconds: float) -> float:
 
 
 def _workloads(contender: Contender) -> dict[str, Callable[[], None]]:
-    return {"W1": contender.straight, "W2": contender.cycle}
+    return {"W1": contender.straight, "W2": contender.cycle, "W3": contender.fork}

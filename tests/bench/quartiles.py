@@ -12,3 +12,9 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
         return values[0], values[0], values[0]
     lower, middle, upper = statistics.quantiles(values, n=4, method="inclusive")
     return lower, middle, upper
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the value that so large a share of the values does not exceed: 0.95 for p95."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

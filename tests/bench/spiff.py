@@ -7,7 +7,9 @@ kept once a process), one row an instance, and one row an open task so that ther
 from __future__ import annotations
 
 import itertools
+import time
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -43,6 +45,21 @@ _tasks = sa.Table(
     sa.Column("title", sa.String(128), nullable=False),
     sa.Index("spiff_tasks_assignee", "assignee"),
 )
+_timers = sa.Table(
+    "spiff_timers",
+    _metadata,
+    sa.Column("instance_id", sa.String(36), primary_key=True),
+    sa.Column("due_at", sa.Float, nullable=False),
+    sa.Index("spiff_timers_due_at", "due_at"),
+)
+_insert_timer = sa.insert(_timers)
+_due_timers = (
+    sa.select(_timers.c.instance_id)
+    .where(_timers.c.due_at <= sa.bindparam("now"))
+    .order_by(_timers.c.due_at)
+    .limit(100)
+)
+_delete_timer = sa.delete(_timers).where(_timers.c.instance_id == sa.bindparam("which"))
 _insert_instance = sa.insert(_instances)
 _insert_task = sa.insert(_tasks)
 _inbox = sa.select(_tasks.c.id, _tasks.c.instance_id, _tasks.c.title).where(_tasks.c.assignee == sa.bindparam("who"))
@@ -58,19 +75,38 @@ def _sequence(nodes: list[tuple[str, str]]) -> str:
     body = [f"<{name.split()[0]} {name.split()[1]}>{content}</{name.split()[0]}>" for name, content in nodes]
     ids = [name.split('"')[1] for name, _ in nodes]
     flows = itertools.pairwise(ids)
-    body += [f'<sequenceFlow id="f{n}" sourceRef="{a}" targetRef="{b}"/>' for n, (a, b) in enumerate(flows)]
-    return "".join(body)
+    return "".join(body) + _flows(flows)
 
 
-def _specification(name: str, nodes: list[tuple[str, str]]) -> BpmnProcessSpec:
+def _flows(pairs: Iterable[tuple[str, str]]) -> str:
+    return "".join(f'<sequenceFlow id="f{n}" sourceRef="{a}" targetRef="{b}"/>' for n, (a, b) in enumerate(pairs))
+
+
+def _branches() -> str:
+    """Return the BPMN of a fork into ten script tasks and of the gateway that joins them."""
+    ids = [f"b{number}" for number in range(10)]
+    body = [f'<scriptTask id="{one}"><script>r{one} = n + 1</script></scriptTask>' for one in ids]
+    body += ['<startEvent id="start"/>', '<parallelGateway id="fork"/>', '<parallelGateway id="join"/>']
+    flows = [("start", "fork"), *(pair for one in ids for pair in (("fork", one), (one, "join"))), ("join", "end")]
+    return "".join(body) + '<endEvent id="end"/>' + _flows(flows)
+
+
+_NAP = (
+    '<startEvent id="start"/><intermediateCatchEvent id="nap"><timerEventDefinition id="t">'
+    "<timeDuration>duration</timeDuration></timerEventDefinition></intermediateCatchEvent>"
+    '<endEvent id="end"/>' + _flows([("start", "nap"), ("nap", "end")])
+)
+
+
+def _specification(name: str, body: str) -> BpmnProcessSpec:
     parser = BpmnParser()
-    document = _BPMN.format(name=name, body=_sequence(nodes))
+    document = _BPMN.format(name=name, body=body)
     parser.add_bpmn_str(document.encode(), filename=name)
     return parser.get_spec(name)
 
 
 class Spiff:
-    """Runs both workloads with SpiffWorkflow."""
+    """Runs the workloads with SpiffWorkflow."""
 
     name = "SpiffWorkflow"
 
@@ -79,19 +115,19 @@ class Spiff:
         _metadata.create_all(self._engine)
         steps = [(f'scriptTask id="s{n}"', "<script>n = n + 1</script>") for n in range(8)]
         ends = ('startEvent id="start"', ""), ('endEvent id="end"', "")
-        self._straight = _specification("straight", [ends[0], *steps, ends[1]])
-        self._cycle = _specification("cycle", [ends[0], ('manualTask id="decide"', ""), ends[1]])
-        self._serializer = _serializer({"straight": self._straight, "cycle": self._cycle})
+        self._straight = _specification("straight", _sequence([ends[0], *steps, ends[1]]))
+        self._cycle = _specification("cycle", _sequence([ends[0], ('manualTask id="decide"', ""), ends[1]]))
+        self._fork = _specification("fork", _branches())
+        known = {"straight": self._straight, "cycle": self._cycle, "fork": self._fork}
+        self._serializer = _serializer(known)
 
     def straight(self) -> None:
         """W1: run ten nodes and store the instance."""
-        workflow = BpmnWorkflow(self._straight)
-        workflow.task_tree.data = {"n": 0}
-        workflow.do_engine_steps()
-        assert workflow.is_completed()
-        row = self._row(workflow, "straight", "Completed")
-        with self._engine.begin() as connection:
-            connection.execute(_insert_instance, row)
+        assert self._run("straight", self._straight)["n"] == 8
+
+    def fork(self) -> None:
+        """W3: fork into ten branches, join them and store the instance."""
+        assert self._run("fork", self._fork)["rb9"] == 1
 
     def cycle(self) -> None:
         """W2: start and wait, list the inbox, complete."""
@@ -112,6 +148,17 @@ class Spiff:
         """Let the connections go."""
         self._engine.dispose()
 
+    def _run(self, name: str, specification: BpmnProcessSpec) -> dict[str, Any]:
+        workflow = BpmnWorkflow(specification)
+        workflow.task_tree.data = {"n": 0}
+        workflow.do_engine_steps()
+        assert workflow.is_completed()
+        row = self._row(workflow, name, "Completed")
+        with self._engine.begin() as connection:
+            connection.execute(_insert_instance, row)
+        data: dict[str, Any] = workflow.data
+        return data
+
     def _complete(self, task_id: str, instance_id: str) -> None:
         with self._engine.begin() as connection:
             document = connection.execute(_load, {"which": instance_id}).scalar_one()
@@ -125,8 +172,70 @@ class Spiff:
             connection.execute(_delete_task, {"which": task_id})
 
     def _row(self, workflow: Any, definition: str, status: str) -> dict[str, str]:
-        document = self._serializer.serialize_json(workflow)
-        return {"id": _new_id(), "definition": definition, "status": status, "document": document}
+        return _instance_row(self._serializer, workflow, definition, status)
+
+
+class SpiffTimers:
+    """Timers with SpiffWorkflow: a row for each that tells when to look at its instance, and a transaction each.
+
+    One transaction for several would lose them all by the failure of one.
+    """
+
+    name = "SpiffWorkflow"
+
+    def __init__(self, target: Target, seconds: float) -> None:
+        self._seconds = seconds
+        self._engine = target.engine()
+        _metadata.create_all(self._engine)
+        self._nap = _specification("nap", _NAP)
+        self._serializer = _serializer({"nap": self._nap})
+
+    def arm(self, number: int) -> None:
+        """Start instances with a timer event."""
+        for _ in range(number):
+            workflow = BpmnWorkflow(self._nap)
+            workflow.task_tree.data = {"duration": f"PT{self._seconds}S"}
+            due = time.time() + self._seconds
+            workflow.do_engine_steps()
+            assert not workflow.is_completed()
+            row = _instance_row(self._serializer, workflow, "nap", "Running")
+            with self._engine.begin() as connection:
+                connection.execute(_insert_instance, row)
+                connection.execute(_insert_timer, {"instance_id": row["id"], "due_at": due})
+        time.sleep(self._seconds)
+
+    def fire(self) -> int:
+        """Find what is due, a hundred at a time, and run each."""
+        ended = 0
+        while True:
+            with self._engine.begin() as connection:
+                due = connection.execute(_due_timers, {"now": time.time()}).scalars().all()
+            if not due:
+                return ended
+            for instance_id in due:
+                self._run(instance_id)
+            ended += len(due)
+
+    def close(self) -> None:
+        """Let the connections go."""
+        self._engine.dispose()
+
+    def _run(self, instance_id: str) -> None:
+        with self._engine.begin() as connection:
+            document = connection.execute(_load, {"which": instance_id}).scalar_one()
+            workflow = self._serializer.deserialize_json(document)
+            workflow.refresh_waiting_tasks()
+            workflow.do_engine_steps()
+            assert workflow.is_completed()
+            row = _instance_row(self._serializer, workflow, "nap", "Completed")
+            values = {"status": row["status"], "document": row["document"]}
+            connection.execute(_update.values(**values), {"which": instance_id})
+            connection.execute(_delete_timer, {"which": instance_id})
+
+
+def _instance_row(serializer: BpmnWorkflowSerializer, workflow: Any, definition: str, status: str) -> dict[str, str]:
+    document = serializer.serialize_json(workflow)
+    return {"id": _new_id(), "definition": definition, "status": status, "document": document}
 
 
 def _serializer(specifications: dict[str, BpmnProcessSpec]) -> BpmnWorkflowSerializer:

@@ -1,17 +1,23 @@
-"""Fixtures of the browser journeys: one server and one Chromium a worker; each page watches what goes wrong on it."""
+"""Fixtures of the browser journeys: one server and one Chromium a group; each page watches what goes wrong on it."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.visitor import Visitor
+from tests.browser.windows import Windows
 from tests.support.server import ServerProcess
+
+DRAWING = ("test_activities", "test_designer")
+"""The modules whose journeys draw: half of the time of all."""
+
+# As long as a visitor waits for anything else: five seconds are short on a busy machine.
+expect.set_options(timeout=15_000)
 
 FLAGS = [
     "--no-sandbox",
@@ -25,17 +31,19 @@ FLAGS = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder, and keep those that share a server in one worker."""
+    """Mark every test of this folder, and keep those that share a server in one worker: two servers in all."""
     for item in items:
         if "tests/browser/" in item.nodeid:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))
+            drawn = any(f"/{module}.py" in item.nodeid for module in DRAWING)
+            item.add_marker(pytest.mark.xdist_group("browser-drawing" if drawn else "browser"))
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A running server with demo accounts and sample definitions."""
-    process = ServerProcess(tmp_path_factory.mktemp("browser"))
+    settings = {"WAYPOST_HTTP_ALLOW": "127.0.0.1", "WAYPOST_POLL_INTERVAL_SECONDS": "1"}
+    process = ServerProcess(tmp_path_factory.mktemp("browser"), settings=settings)
     process.prepare()
     process.start()
     yield process
@@ -57,41 +65,52 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def windows(server: ServerProcess, browser: Browser) -> Iterator[Windows]:
+    """The browser's contexts, each signed in once and lent to one visitor after the other."""
+    found = Windows(browser, server.address)
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def visitors(server: ServerProcess, browser: Browser, tmp_path: Path) -> Iterator[VisitorFactory]:
+def visitors(windows: Windows) -> Iterator[VisitorFactory]:
     """Opens browser windows signed in as an account; at the end no page may have had anything to complain about."""
-    factory = VisitorFactory(server.address, browser)
+    factory = VisitorFactory(windows)
+    yield factory
+    factory.close()
+
+
+@pytest.fixture(scope="module")
+def module_visitors(windows: Windows) -> Iterator[VisitorFactory]:
+    """The same for windows that all tests of a module share."""
+    factory = VisitorFactory(windows)
     yield factory
     factory.close()
 
 
 class VisitorFactory:
-    """Makes visitors, each in a browser context of its own."""
+    """Makes visitors; no two that are there at the same time share a browser context."""
 
-    def __init__(self, address: str, browser: Browser) -> None:
-        self._address = address
-        self._browser = browser
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
         self._visitors: list[Visitor] = []
 
     def __call__(
         self, account: str | None, *, width: int = 1440, height: int = 900, dark: bool = False, language: str = "en"
     ) -> Visitor:
         """Return a visitor signed in as the account (None: not signed in)."""
-        context = self._browser.new_context(
-            base_url=self._address,
-            viewport={"width": width, "height": height},
-            color_scheme="dark" if dark else "light",
-            locale="zh-CN" if language == "zh" else "en-GB",
-        )
-        visitor = Visitor(context)
+        visitor = self._windows.visitor(account, language)
         self._visitors.append(visitor)
+        visitor.page.set_viewport_size({"width": width, "height": height})
+        visitor.page.emulate_media(color_scheme="dark" if dark else "light")
         if account is not None:
-            visitor.sign_in(account)
+            visitor.enter(account)
         return visitor
 
     def close(self) -> None:
-        """Close all windows and fail when a page had a console error or broke the content policy."""
+        """Close all pages and fail when one had a console error or broke the content policy."""
         complaints = [line for visitor in self._visitors for line in visitor.complaints]
         for visitor in self._visitors:
-            visitor.context.close()
+            self._windows.give_back(visitor)
         assert not complaints, "\n".join(complaints)

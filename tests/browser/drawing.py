@@ -107,11 +107,18 @@ class Drawing:
         self.field(name).locator("input, textarea").first.fill(text)
 
     def list_values(self, name: str, *values: str) -> None:
-        """Add values to a field that is a list."""
+        """Add values to a field that is a list; a section that is folded is opened."""
+        self.unfold(name)
         box = self.field(name).locator("input").first
         for value in values:
             box.fill(value)
             box.press("Enter")
+
+    def unfold(self, name: str) -> None:
+        """Open the section that a field is folded away in."""
+        fold = self.page.locator(".props details:not([open])", has=self.page.locator(f"[data-field='{name}']"))
+        for section in fold.all():
+            section.locator("summary").click()
 
     def wait_until_saved(self) -> None:
         """Wait until the draft has saved itself."""

@@ -112,6 +112,49 @@ def test_undo_takes_back_everything_and_redo_brings_it_again(visitors: VisitorFa
     assert [variable["name"] for variable in again["variables"]] == ["days", "why"]
 
 
+def test_settings_of_a_step_and_of_the_workflow_are_saved_and_taken_back(visitors: VisitorFactory) -> None:
+    page = visitors("designer").page
+    made, drawing = open_draft(page)
+    before = stored(page, made)
+    drawing.unfold("startableBy")
+    drawing.list_values("startableBy", "role:staff")
+    drawing.field("allowWithdraw").locator("input").uncheck()
+    drawing.unfold("compensateOnCancel")
+    drawing.field("compensateOnCancel").locator("input").check()
+    drawing.select("approve")
+    drawing.unfold("timeoutSeconds")
+    drawing.type("timeoutSeconds", "2")
+    expect(drawing.field("timeoutTarget")).to_be_hidden()
+    drawing.field("timeoutAction").locator("select").select_option(label="Ask others as well")
+    drawing.list_values("timeoutTarget", "admin")
+    drawing.field("background").locator("input").check()
+    expect(page.locator(".dock")).to_have_attribute("data-problems", "0")
+    drawing.wait_until_saved()
+    after = stored(page, made)
+    (approve,) = [node for node in after["nodes"] if node["id"] == "approve"]
+    assert after["startableBy"] == ["role:staff"]
+    assert (after["allowWithdraw"], after["compensateOnCancel"]) == (False, True)
+    assert (approve["timeoutSeconds"], approve["timeoutAction"]) == (172_800, "Escalate")
+    assert (approve["timeoutTarget"], approve["background"]) == (["admin"], True)
+    undo = page.locator(".tools .icon-btn").first
+    while undo.is_enabled():
+        undo.click()
+    drawing.wait_until_saved()
+    again = stored(page, made)
+    for member in ("nodes", "startableBy", "allowWithdraw", "compensateOnCancel"):
+        assert again[member] == before[member], member
+
+
+def test_a_field_that_means_nothing_now_is_hidden(visitors: VisitorFactory) -> None:
+    page = visitors("designer").page
+    _, drawing = open_draft(page)
+    drawing.select("approve")
+    expect(drawing.field("CompletionThreshold")).to_be_hidden()
+    drawing.field("CompletionPolicy").locator("select").select_option(label="By share")
+    drawing.type("CompletionThreshold", "0.5")
+    expect(page.get_by_role("link", name="Help on User task")).to_have_attribute("href", "/help/activities/UserTask")
+
+
 def test_a_number_keeps_its_digits_through_open_and_save(visitors: VisitorFactory) -> None:
     page = visitors("designer").page
     made, drawing = open_draft(page)
@@ -246,13 +289,13 @@ def test_publishing_tells_all_that_is_wrong(visitors: VisitorFactory) -> None:
     broken["nodes"][1]["properties"] = {"Title": "Leave {{days"}
     broken["transitions"][1]["condition"] = "outcome =="
     open_draft(page, broken)
-    page.get_by_role("button", name="Publish").click()
+    page.get_by_role("button", name="Publish…").click()
     dialog = page.locator("dialog[open]")
     expect(dialog.locator(".publish-problems li")).to_have_count(3)
     visitor.check_accessibility()
     dialog.get_by_role("button", name="Show problems").click()
     expect(page.locator(".problem.faulted")).to_have_count(3)
-    expect(page.get_by_role("button", name="Publish")).to_be_focused()
+    expect(page.get_by_role("button", name="Publish…")).to_be_focused()
 
 
 @pytest.mark.parametrize("keep", ["theirs", "mine"])

@@ -83,7 +83,7 @@ def fill_in(drawing: Drawing, task: str, approved: str, rejected: str) -> None:
     drawing.type("name", "Manager decides")
     drawing.type("Title", "Leave for {{reason}}")
     drawing.field("AssigneeRules").locator("button[data-rule=User]").click()
-    people = drawing.field("AssigneeRules").locator(".rule input")
+    people = drawing.field("AssigneeRules").locator(".rule .chips-input input")
     people.fill("manager")
     people.press("Enter")
     drawing.list_values("AllowedOutcomes", "approved", "rejected")

@@ -17,18 +17,28 @@ document.addEventListener('securitypolicyviolation', (event) => {
 AXE_OPTIONS = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
 
 
+def watch_policy(context: BrowserContext) -> None:
+    """Have every page of a context write down what its content policy refuses."""
+    context.add_init_script(_WATCH_POLICY)
+
+
 class Visitor:
-    """One browser context with one page."""
+    """One page in a browser context."""
 
     def __init__(self, context: BrowserContext) -> None:
         self.context = context
         self.complaints: list[str] = []
         self.expected_statuses: set[int] = set()
-        context.add_init_script(_WATCH_POLICY)
         self.page: Page = context.new_page()
         self.page.set_default_timeout(15_000)
         self.page.on("console", self._note_console)
         self.page.on("pageerror", lambda error: self.complaints.append(f"page error at {self.page.url}: {error}"))
+
+    def enter(self, account: str) -> None:
+        """Come in as an account: signed in already, or by its password."""
+        self.page.goto("/")
+        if "/sign-in" in self.page.url:
+            self.sign_in(account)
 
     def sign_in(self, account: str) -> None:
         """Sign in with a demo account, whose password is its name."""

@@ -23,8 +23,12 @@ from webapp.engine.instances.model import NodeInstance, NodeStatus, WorkflowFaul
 from webapp.engine.instances.requests import StartRequest
 from webapp.engine.numbers import JsonObject, decode, encode
 from webapp.engine.ports.directory import Directory
+from webapp.engine.ports.outcomes import OutcomeHandler
 from webapp.engine.ports.stores import InstanceSnapshot
 from webapp.engine.runtime.engine import Command, Engine, EngineOptions, Wave
+from webapp.engine.runtime.jumping import Jump, JumpPlan
+from webapp.engine.runtime.migration import Migration
+from webapp.engine.runtime.recalling import Decision
 
 Model = TypeVar("Model", bound=msgspec.Struct)
 
@@ -51,6 +55,7 @@ class World:
         options: EngineOptions | None = None,
         providers: Sequence[AssigneeProvider] = BUILTIN_PROVIDERS,
         directory: Directory | None = None,
+        outcome_handlers: Sequence[OutcomeHandler] = (),
     ) -> None:
         self.clock = FakeClock()
         self.engine = Engine(
@@ -61,6 +66,7 @@ class World:
             options=options or EngineOptions(),
             assignee_providers=providers,
             directory=directory,
+            outcome_handlers=outcome_handlers,
         )
 
     def compile(self, document: JsonObject) -> CompiledDefinition:
@@ -127,14 +133,20 @@ class Run:
         wave = self.world.engine.due(self.snapshot(), self.compiled, ids, self.command("due", None))
         return self.apply(wave)
 
-    def retry(self, reason: str | None = None) -> Run:
+    def retry(self, reason: str | None = None, **more: bool) -> Run:
         """Retry the instance."""
-        wave = self.world.engine.retry(self.snapshot(), self.compiled, self.command("retry"), reason=reason)
+        wave = self.world.engine.retry(self.snapshot(), self.compiled, self.command("retry"), reason=reason, **more)
         return self.apply(wave)
 
     def cancel(self, reason: str | None = None) -> Run:
         """Cancel the instance."""
         wave = self.world.engine.cancel(self.snapshot(), self.compiled, self.command("cancel"), reason=reason)
+        return self.apply(wave)
+
+    def operate(self, name: str, *, actor: str | None = "operator", history: bool = False, **arguments: Any) -> Run:
+        """Run one of the engine's operations by the name of its method."""
+        operation = getattr(self.world.engine, name)
+        wave = operation(self.snapshot(history=history), self.compiled, self.command(name, actor), **arguments)
         return self.apply(wave)
 
     def decide(
@@ -190,6 +202,120 @@ class Run:
         )
         return self.apply(wave)
 
+    def claim(self, task: Bookmark | str, actor: str, *groups: str, **command: Any) -> Run:
+        """Take a shared task."""
+        wave = self.world.engine.claim_task(
+            self.snapshot(),
+            self.compiled,
+            task if isinstance(task, str) else task.id,
+            principals=(actor, *groups),
+            command=self.command("claim", actor, **command),
+        )
+        return self.apply(wave)
+
+    def release(self, task: Bookmark, actor: str, **command: Any) -> Run:
+        """Give a task back."""
+        wave = self.world.engine.release_task(
+            self.snapshot(), self.compiled, task.id, command=self.command("release", actor, **command)
+        )
+        return self.apply(wave)
+
+    def delegate(self, task: Bookmark, actor: str, to: str, comment: str | None = None, **command: Any) -> Run:
+        """Lend a task."""
+        wave = self.world.engine.delegate_task(
+            self.snapshot(),
+            self.compiled,
+            task.id,
+            to=to,
+            comment=comment,
+            command=self.command("delegate", actor, **command),
+        )
+        return self.apply(wave)
+
+    def urge(self, task: Bookmark, actor: str, comment: str | None = None) -> Run:
+        """Remind those whom a task's node waits for."""
+        wave = self.world.engine.urge_task(
+            self.snapshot(), self.compiled, task.id, comment=comment, command=self.command("urge", actor)
+        )
+        return self.apply(wave)
+
+    def remove(self, task: Bookmark, actor: str, *assignees: str, comment: str | None = None, **command: Any) -> Run:
+        """Take signers off."""
+        wave = self.world.engine.remove_signers(
+            self.snapshot(),
+            self.compiled,
+            task.id,
+            assignees=assignees,
+            comment=comment,
+            command=self.command("remove", actor, **command),
+        )
+        return self.apply(wave)
+
+    def send_back(
+        self,
+        actor: str,
+        to: str | None = None,
+        *,
+        comment: str | None = "Please look again",
+        resubmit: str | None = None,
+    ) -> Run:
+        """Return the one open task of *actor*."""
+        wave = self.world.engine.return_task(
+            self.snapshot(history=True),
+            self.compiled,
+            self.task(actor).id,
+            to_node_id=to,
+            comment=comment,
+            resubmit=resubmit,
+            command=self.command("return", actor),
+        )
+        return self.apply(wave)
+
+    def give_back(self, task: Bookmark, actor: str, to_node_id: str | None = None, **more: Any) -> Run:
+        """Send a task back to an earlier step."""
+        snapshot = self.snapshot()
+        present = {node.id for node in snapshot.node_instances}
+        snapshot.history = [_stored(node) for node in self.nodes.values() if node.id not in present]
+        wave = self.world.engine.return_task(
+            snapshot,
+            self.compiled,
+            task.id,
+            to_node_id=to_node_id,
+            comment=more.pop("comment", "again"),
+            resubmit=more.pop("resubmit", None),
+            command=self.command("return", actor, **more),
+        )
+        return self.apply(wave)
+
+    def recall(self, actor: str) -> Run:
+        """Take back the decision that *actor* made last."""
+        ended = [one for one in self.records.values() if one.actor_id == actor and one.ended_at is not None]
+        last = max(ended, key=lambda one: (one.ended_at, one.sequence))
+        decision = Decision(
+            task_id=last.task_id, round=last.round, holder=last.assignee_id, node_instance_id=last.node_instance_id
+        )
+        return self.operate("recall", actor=actor, history=True, decision=decision)
+
+    def jump(self, to: str, source: str | None = None, **more: Any) -> Run:
+        """Move the instance to another step."""
+        return self.operate("jump", history=True, jump=Jump(to_node_id=to, from_node_id=source, **more))
+
+    def plan_jump(self, to: str, source: str | None = None) -> JumpPlan:
+        """Return what a jump would take away."""
+        wanted = Jump(to_node_id=to, from_node_id=source)
+        return self.world.engine.plan_jump(self.snapshot(history=True), self.compiled, self.command("jump"), wanted)
+
+    def migrate(self, document: JsonObject, **mapping: str) -> Run:
+        """Move the instance to another version, given as a document, and go on with that."""
+        target = self.world.compile({"version": 2, **document, "id": f"def-{document['name']}-2"})
+        wanted = Migration(node_mapping=mapping)
+        before = self.snapshot(history=bool(mapping))
+        planned = self.world.engine.plan_migration(before, self.compiled, self.command("migrate"), target, wanted)
+        wave = self.world.engine.migrate(before, self.compiled, self.command("migrate"), target, wanted)
+        assert planned.problems == []
+        self.compiled = target
+        return self.apply(wave)
+
     # --- what it looks like -----------------------------------------------------------------
 
     @property
@@ -232,8 +358,8 @@ class Run:
 
     # --- the store --------------------------------------------------------------------------
 
-    def snapshot(self) -> InstanceSnapshot:
-        """Return what a store would hand to a wave: fresh copies."""
+    def snapshot(self, *, history: bool = False) -> InstanceSnapshot:
+        """Return what a store would hand to a wave: fresh copies; with *history* all other node instances too."""
         waiting = {bookmark.node_instance_id for bookmark in self.bookmarks.values()}
         wanted = [
             node
@@ -246,6 +372,9 @@ class Run:
             instance=_stored(self.instance),
             node_instances=[_stored(node) for node in wanted],
             bookmarks=[_stored(bookmark) for bookmark in self.bookmarks.values()],
+            history=[_stored(node) for node in self.nodes.values() if node not in wanted]
+            if history or self.compiled.needs_history
+            else None,
         )
 
     def apply(self, wave: Wave) -> Run:

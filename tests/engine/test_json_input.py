@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.costs import at_most
 from webapp.engine import json_input
 from webapp.engine.errors import InputInvalid
 from webapp.engine.numbers import JsonDecimal, decode, encode
@@ -164,17 +164,15 @@ def test_size_is_checked_before_anything_else() -> None:
 
 
 def test_huge_exponents_cost_nothing() -> None:
-    started = time.perf_counter()
-    refusal("[" + ",".join(["1e999999999", "1e-999999999"] * 20_000) + "]")
-    assert time.perf_counter() - started < 2
+    with at_most(10):
+        refusal("[" + ",".join(["1e999999999", "1e-999999999"] * 20_000) + "]")
 
 
 def test_a_document_of_1_mib_passes_quickly() -> None:
     row = {"id": 1, "name": "purchase order", "amount": 12.5, "tags": ["a", "b"], "nested": {"ok": True, "none": None}}
     text = json.dumps([row] * 10_000)
-    started = time.perf_counter()
-    assert len(parse(text.encode())) == 10_000
-    assert time.perf_counter() - started < 1.5
+    with at_most(10):
+        assert len(parse(text.encode())) == 10_000
 
 
 def test_check_copies_and_normalises() -> None:

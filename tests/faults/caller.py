@@ -26,8 +26,8 @@ class Caller:
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._connection: HTTPConnection | None = None
 
-    def __call__(self, method: str, path: str, body: object = None) -> Answer:
-        """Send one request below ``/api/v1``.
+    def __call__(self, method: str, path: str, body: object = None, *, key: str | None = None) -> Answer:
+        """Send one request below ``/api/v1``; the same *key* makes the same request one command.
 
         :raises Unanswered: no answer came.
         """
@@ -35,7 +35,8 @@ class Caller:
         try:
             connection = self._connection or HTTPConnection("127.0.0.1", self._port, timeout=30)
             self._connection = connection
-            connection.request(method, f"/api/v1{path}", data, self._headers)
+            headers = self._headers if key is None else {**self._headers, "Idempotency-Key": key}
+            connection.request(method, f"/api/v1{path}", data, headers)
             response = connection.getresponse()
             text = response.read()
         except (OSError, HTTPException) as error:

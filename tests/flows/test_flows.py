@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.flows.bureau import Bureau
 from tests.flows.scenarios import ALL, Driver, play
 
 
 @pytest.mark.parametrize(("flow", "scenario"), ALL, ids=[f"{flow}: {scenario}" for flow, scenario in ALL])
-def test_flow(driver: Driver, flow: str, scenario: str) -> None:
-    play(driver, flow, scenario)
+def test_flow(driver: Driver, others: Bureau, flow: str, scenario: str) -> None:
+    play(driver, others, flow, scenario)

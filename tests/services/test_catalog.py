@@ -286,8 +286,8 @@ def test_expressions_are_checked_and_evaluated(house: Installation) -> None:
 
 def test_descriptors_are_those_that_run(house: Installation) -> None:
     types = [one.type for one in house.services.catalog.descriptors()]
-    assert {"Start", "End", "UserTask", "TestFlaky"} <= set(types)
-    assert "Http" not in types
+    assert {"Start", "End", "UserTask", "Http", "TestFlaky"} <= set(types)
+    assert "Script" not in types
 
 
 @pytest.mark.parametrize("lose", ["before", "after"])

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from threading import Barrier
 
 import pytest
@@ -30,6 +29,7 @@ from webapp.engine.errors import (
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.ports.locks import Leases
 from webapp.engine.ports.stores import StoreFailure, WriteSet
+from webapp.services.commands import lease_name
 
 APPROVAL = flow("approval", [START, node("ask", "UserTask", {"Assignees": ["u1"]}), END])
 
@@ -70,13 +70,13 @@ class LostLeases:
         """Do not look."""
         yield
 
-    def beat(self, name: str, until: datetime) -> None:
+    def beat(self, name: str, seconds: float) -> None:
         """Pass on."""
-        self._leases.beat(name, until)
+        self._leases.beat(name, seconds)
 
-    def live(self, prefix: str, now: datetime) -> bool:
+    def live(self, prefix: str) -> bool:
         """Pass on."""
-        return self._leases.live(prefix, now)
+        return self._leases.live(prefix)
 
     def token(self) -> str:
         """Pass on."""
@@ -361,3 +361,8 @@ def test_who_waits_too_long_for_the_lease_is_told_so(stores: StoreSet) -> None:
     with pytest.raises(LockTimeout):
         crowded.services.inbox.complete(actor("u1"), task.id, "approved")
     assert house.task("u1").id == task.id
+
+
+def test_names_of_leases_cannot_be_made_to_meet() -> None:
+    names = [lease_name("b:c", "a"), lease_name("c", "a:b"), lease_name("c", "a%3Ab"), lease_name("a:b:c")]
+    assert len(set(names)) == 4

@@ -81,6 +81,19 @@ def test_what_a_poller_has_claimed_is_left_to_it(house: Installation) -> None:
     assert ran == []
 
 
+def test_what_is_due_later_is_left_to_the_poller(house: Installation) -> None:
+    ran: list[str] = []
+    house.services.follow_ups.register("count", lambda owed: ran.append(owed.id))
+    now_due, later = _owe(house, "now", "later")
+    later.due_at += timedelta(seconds=10)
+    assert house.services.follow_ups.run_own(_wave(house, [later, now_due])) == 1
+    assert ran == ["now"]
+    house.elapse(9)
+    assert ran == ["now"]
+    house.elapse(1)
+    assert ran == ["now", "later"]
+
+
 def test_one_that_fails_does_not_stop_the_next(house: Installation) -> None:
     ran: list[str] = []
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -24,14 +25,16 @@ from webapp.engine.activities.api import (
     Suspend,
 )
 from webapp.engine.descriptors import ActivityDescriptor, Category
-from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
+from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind, Lane
 from webapp.engine.instances.journal import FollowUp
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.ports.stores import WriteSet
 from webapp.engine.runtime.engine import Engine
+from webapp.poller import Threads
 from webapp.services import ServiceSettings
 from webapp.services.commands import lease_name
-from webapp.services.housekeeping import Group, HousekeepingService, Outcome
+from webapp.services.due_groups import DueRunner
+from webapp.services.due_work import Alone
 from webapp.services.views import PollReport
 
 DELAYED = flow("delayed", [START, node("delay", "Delay", {"DurationSeconds": 10}), END])
@@ -86,8 +89,9 @@ def test_a_pool_of_threads_runs_them(house: Installation) -> None:
     for _ in range(12):
         house.start("delayed")
     house.store_set.clock.advance(10)
-    with ThreadPoolExecutor(4) as threads:
-        report = house.services.housekeeping.poll_once(threads.map)
+    crew = Threads(4)
+    report = house.services.housekeeping.poll_once(crew)
+    crew.close()
     assert (report.claimed, report.resumed) == (12, 12)
     assert house.services.instances.counts(ADMIN)["Completed"] == 12
 
@@ -160,6 +164,9 @@ def test_a_poison_bookmark_does_not_stop_the_others_and_backs_off(poisoned: tupl
     (timer,) = house.bookmarks(bad)
     assert [(one.id, one.reason) for one in report.failed] == [(timer.id, "poison")]
     assert (timer.failures, timer.due_at) == (1, clock.now() + timedelta(seconds=1))
+    # The monitor shows it: nothing else says why the time has passed.
+    (shown,) = house.services.monitor.overview(ADMIN, bad).waits
+    assert (shown.failures, shown.due_at) == (1, timer.due_at)
     for failures, seconds in ((2, 5), (3, 25), (4, 300), (5, 300)):
         clock.advance((timer.due_at - clock.now()).total_seconds())  # type: ignore[operator]
         house.services.housekeeping.poll_once()
@@ -196,10 +203,10 @@ def test_a_failure_that_cannot_be_noted_does_not_stop_the_others(
 ) -> None:
     house, bad, good = poisoned
 
-    def fail(self: HousekeepingService, partition: object, bookmark_id: str) -> None:
+    def fail(self: DueRunner, partition: object, bookmark_id: str) -> None:
         raise RuntimeError("no database")
 
-    monkeypatch.setattr(HousekeepingService, "_put_off", fail)
+    monkeypatch.setattr(DueRunner, "_put_off", fail)
     house.store_set.clock.advance(10)
     report = house.services.housekeeping.poll_once()
     assert (report.resumed, report.left) == (1, 1)
@@ -342,13 +349,15 @@ def test_claims_that_cannot_be_given_back_run_out(stores: StoreSet) -> None:
     instance = house.start("delayed")
     stores.clock.advance(10)
 
-    def run_all(run: Callable[[Group], Outcome], groups: Iterable[Group]) -> list[Outcome]:
-        # The claim has been written, what comes next is not.
-        failing.before.append(gone())
-        return list(map(run, groups))
+    class Cut(Alone):
+        """Loses the database when the claim has been written."""
+
+        def start(self, job: Callable[[], None]) -> None:
+            failing.before.append(gone())
+            job()
 
     with stores.leases.hold(lease_name(instance.id)), ThreadPoolExecutor(1) as elsewhere:
-        report = elsewhere.submit(house.services.housekeeping.poll_once, run_all).result()
+        report = elsewhere.submit(house.services.housekeeping.poll_once, Cut()).result()
     assert (report.left, failing.before) == (1, [])
     assert house.services.housekeeping.poll_once().claimed == 0
     stores.clock.advance(60)
@@ -363,7 +372,7 @@ def test_claims_of_a_process_that_is_gone_are_freed(house: Installation) -> None
     live = house.store_set.leases.token()
     dead = _of_a_dead_process(live)
     with house.store_set.stores.writing(None) as work:
-        claimed = work.bookmarks.claim_due(now, 10, dead, now + timedelta(seconds=60), [BookmarkKind.TIMER])
+        claimed = work.bookmarks.claim_due(now, 10, dead, now + timedelta(seconds=60), [Lane.POLLER])
     assert len(claimed) == 1
     assert house.services.housekeeping.poll_once().claimed == 0
 
@@ -380,7 +389,7 @@ def test_claims_of_a_live_process_are_respected_until_they_run_out(house: Instal
     now = house.store_set.clock.now()
     with house.store_set.stores.writing(None) as work:
         token = house.store_set.leases.token()
-        work.bookmarks.claim_due(now, 10, token, now + timedelta(seconds=60), [BookmarkKind.TIMER])
+        work.bookmarks.claim_due(now, 10, token, now + timedelta(seconds=60), [Lane.POLLER])
     assert house.services.housekeeping.recover() == 0
     assert house.services.housekeeping.poll_once().claimed == 0
     house.store_set.clock.advance(61)
@@ -409,10 +418,38 @@ def test_a_commit_that_leaves_something_due_wakes_the_poller(stores: StoreSet) -
 def test_a_poller_that_beats_is_live_until_two_beats_are_missed(house: Installation) -> None:
     housekeeping = house.services.housekeeping
     assert not housekeeping.poller_live()
+    housekeeping.beat(0.2)
+    assert housekeeping.poller_live()
+    _let_pass(house, 0.4)
+    if not house.store_set.has_clock:
+        # There time goes on by itself, on a busy machine more of it.
+        assert housekeeping.poller_live()
+    _let_pass(house, 0.2)
+    assert not housekeeping.poller_live()
     housekeeping.beat()
     assert housekeeping.poller_live()
-    house.store_set.clock.advance(61)
+    housekeeping.silence()
     assert not housekeeping.poller_live()
+
+
+def _let_pass(house: Installation, seconds: float) -> None:
+    """Let time pass on the clock of the leases: in PostgreSQL it is the database's own."""
+    if house.store_set.has_clock:
+        time.sleep(seconds)
+    else:
+        house.store_set.clock.advance(seconds)
+
+
+def test_rows_of_pollers_and_leases_that_are_over_are_swept(house: Installation) -> None:
+    leases = house.store_set.leases
+    leases.beat("poller:old", -7200)
+    leases.beat("poller:late", -1800)
+    house.services.housekeeping.beat()
+    house.services.housekeeping.housekeep()
+    # What was over for half an hour is still there; what was over for an hour is not.
+    assert leases.sweep(1700) == 1
+    assert leases.sweep(0) == 0
+    assert house.services.housekeeping.poller_live()
 
 
 def _owe(house: Installation, action: str) -> FollowUp:

@@ -63,8 +63,11 @@ def test_a_task_shows_what_its_page_needs(house: Installation) -> None:
     assert (task.priority, task.policy, task.copied_to) == (Priority.HIGH, "All", ["copied"])
     assert task.due_at is not None
     assert (task.due_at - task.created_at).total_seconds() == 3600
-    assert task.signers == [Signer(id="u1", state="pending"), Signer(id="u2", state="pending")]
-    assert (task.status, task.rights) == ("open", TaskRights(complete=True, transfer=True, add=True))
+    assert task.signers == [Signer(id=name, state="pending", unknown=True) for name in ("u1", "u2")]
+    assert (task.status, task.rights) == (
+        "open",
+        TaskRights(complete=True, transfer=True, delegate=True, add=True, urge=True),
+    )
     assert {(entry.action, entry.assignee_id or entry.actor_id) for entry in task.trail} == {
         ("start", "starter"), ("taskCreated", "u1"), ("taskCreated", "u2"),
     }  # fmt: skip
@@ -76,8 +79,8 @@ def test_the_progress_of_the_other_signers_shows(house: Installation) -> None:
     house.decide("u1", "approved", comment="fine")
     task = house.services.inbox.get(actor("u2"), house.task("u2").id)
     assert task.signers == [
-        Signer(id="u1", state="approved", outcome="approved", at=house.store_set.clock.now()),
-        Signer(id="u2", state="pending"),
+        Signer(id="u1", state="approved", outcome="approved", at=house.store_set.clock.now(), unknown=True),
+        Signer(id="u2", state="pending", unknown=True),
     ]
     decided = task.trail[0]
     assert (decided.action, decided.actor_id, decided.outcome, decided.comment) == (
@@ -88,10 +91,10 @@ def test_the_progress_of_the_other_signers_shows(house: Installation) -> None:
 @pytest.mark.parametrize(
     ("name", "role", "rights"),
     [
-        ("u2", USER, TaskRights()),
-        ("starter", USER, TaskRights()),
+        ("u2", USER, TaskRights(urge=True)),
+        ("starter", USER, TaskRights(urge=True)),
         ("copied", USER, TaskRights()),
-        ("olga", OPERATOR, TaskRights(transfer=True, add=True)),
+        ("olga", OPERATOR, TaskRights(transfer=True, add=True, remove=True, urge=True)),
         ("stranger", USER, None),
     ],
 )
@@ -309,14 +312,14 @@ def test_a_transferred_task_notes_opening_anew(house: Installation) -> None:
     inbox.mark_opened(actor("u1"), "no-such-id")
 
 
-def test_adding_needs_somebody_new_and_the_parallel_position(house: Installation) -> None:
+def test_adding_needs_somebody_new_and_a_known_position(house: Installation) -> None:
     _start(house)
     inbox, task = house.services.inbox, house.task("u1")
     with pytest.raises(Conflict):
         inbox.add(actor("u1"), task.id, ["u2"])
     refused: tuple[dict[str, Any], ...] = (
         {"assignees": []},
-        {"assignees": ["u9"], "position": "before"},
+        {"assignees": ["u9"], "position": "beside"},
         {"assignees": ["x"] * 101},
     )
     for given in refused:

@@ -10,6 +10,8 @@ from tests.support.flows import END, START, edge, flow, node
 from webapp.engine.errors import Unavailable
 from webapp.engine.instances.bookmarks import BookmarkKind
 from webapp.engine.instances.journal import AuditEntry
+from webapp.engine.numbers import JsonObject
+from webapp.engine.runtime.jumping import Jump
 from webapp.services.views import NodeState, Wait
 
 PURCHASE = flow(
@@ -51,7 +53,8 @@ def test_the_overview_of_a_running_instance(house: Installation) -> None:
     assert [(wait.who, wait.title, wait.since) for wait in tasks] == [
         ("u1", "Buy chairs", begun), ("u2", "Buy chairs", begun),
     ]  # fmt: skip
-    assert [wait.node_id for wait in page.waits if wait.kind is BookmarkKind.RETRY] == ["price"]
+    retries = [wait for wait in page.waits if wait.kind is BookmarkKind.RETRY]
+    assert [(wait.node_id, wait.attempt, wait.max_attempts) for wait in retries] == [("price", 2, 3)]
     assert page.names == {"u1": "Ulla One"}
     assert page.may_operate
     assert not page.truncated
@@ -77,6 +80,34 @@ def test_a_join_says_which_branch_is_missing(house: Installation) -> None:
         missing=["boss"],
     )
     assert "price-join" in page.taken_transition_ids
+
+
+def test_a_join_whose_tokens_were_moved_waits_for_those_that_can_still_come(house: Installation) -> None:
+    names = ("a", "b", "c")
+    house.publish(
+        flow(
+            "three",
+            [START, node("split", "Parallel"), *(_task(name) for name in names), node("join", "Join"), END],
+            [
+                edge("start", "split"),
+                *(edge("split", name) for name in names),
+                *(edge(name, "join") for name in names),
+                edge("join", "end"),
+            ],
+        )
+    )
+    instance = house.start("three")
+    house.decide("of-a", "approved")
+    house.services.operations.jump(ADMIN, instance.id, Jump(to_node_id="c", from_node_id="b"))
+
+    page = house.services.monitor.overview(ADMIN, instance.id)
+    state, wait = page.node_states["join"], page.waits[-1]
+    assert (state.arrived, state.expected) == (1, 2)
+    assert (wait.kind, wait.arrived, wait.expected, wait.missing) == ("Join", 1, 2, ["c"])
+
+
+def _task(name: str) -> JsonObject:
+    return node(name, "UserTask", {"Assignees": [f"of-{name}"]})
 
 
 def test_the_trail_tells_everything_newest_first(house: Installation) -> None:

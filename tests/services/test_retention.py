@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from tests.stores.records import delivery, notice
 from tests.support.engine import ADMIN, Installation, install
 from tests.support.flows import END, START, flow, node
 from tests.support.stores import StoreSet
-from webapp.engine.ports.stores import IdempotencyRecord
+from webapp.engine.ports.notices import DeliveryQuery, NoticeQuery
+from webapp.engine.ports.stores import IdempotencyRecord, WriteSet
 from webapp.services import ServiceSettings
 
 DELAYED = flow("delayed", [START, node("delay", "Delay", {"DurationSeconds": 10}), END])
@@ -34,8 +36,33 @@ def test_housekeeping_forgets_answers_after_a_day_in_every_partition(house: Inst
             assert (work.idempotency.find(partition, scope, start) is not None) is kept
 
 
+def test_housekeeping_forgets_notices_after_400_days_and_what_was_sent_after_90(house: Installation) -> None:
+    house.account("ann", partition="acme")
+    clock = house.store_set.clock
+    day, then = 24 * 3600, clock.now()
+    for partition in (None, "acme"):
+        own = {"tenant_id": partition, "created_at": then}
+        sent = [delivery(name, next_attempt_at=then, **own) for name in ("sent", "open")]
+        with house.store_set.stores.writing(partition) as work:
+            work.apply(WriteSet(partition=partition, notices=[notice("old", **own)], deliveries=sent))
+            work.deliveries.drop(partition, ["sent"], then)
+
+    def kept() -> list[tuple[int, int]]:
+        house.services.housekeeping.housekeep()
+        found = []
+        for partition in (None, "acme"):
+            with house.store_set.stores.reading(partition) as work:
+                told = work.notices.list(partition, "ann", NoticeQuery()).total
+                found.append((told, work.deliveries.list(partition, DeliveryQuery()).total))
+        return found
+
+    for days, left in ((90, (1, 2)), (310, (1, 1)), (1, (0, 1))):
+        clock.advance(days * day)
+        assert kept() == [left] * 2
+
+
 def test_retention_purges_what_ended_long_enough_ago(stores: StoreSet) -> None:
-    house = install(stores, settings=ServiceSettings(retention_days=30, purge_batch_size=2))
+    house = install(stores, settings=ServiceSettings(retention_days=30, purge_rows=12))
     house.publish(DELAYED)
     house.publish(flow("failing", [START, node("x", "Fault"), END]))
     for _ in range(5):
@@ -57,3 +84,12 @@ def test_without_retention_nothing_is_purged(house: Installation) -> None:
     house.store_set.clock.advance(10_000 * 24 * 3600)
     assert house.services.housekeeping.housekeep() == 0
     assert house.services.instances.query(ADMIN).total == 1
+
+
+def test_retention_takes_faulted_instances_only_when_it_is_told_to(stores: StoreSet) -> None:
+    settings = ServiceSettings(retention_days=30, retention_includes_faulted=True)
+    house = install(stores, settings=settings)
+    house.publish(flow("failing", [START, node("x", "Fault"), END]))
+    house.start("failing")
+    stores.clock.advance(30 * 24 * 3600)
+    assert house.services.housekeeping.housekeep() == 1

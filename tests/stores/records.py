@@ -10,6 +10,16 @@ from webapp.engine.definitions.model import Node, WorkflowDefinition
 from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
 from webapp.engine.instances.journal import AuditEntry, FollowUp, TaskRecord
 from webapp.engine.instances.model import NodeInstance, WorkflowInstance
+from webapp.engine.notifications.model import (
+    AttemptOutcome,
+    ChannelKind,
+    Delivery,
+    DeliveryAttempt,
+    DeliveryContent,
+    EventType,
+    Notice,
+    NoticeType,
+)
 from webapp.engine.ports.stores import Partition, Stores, WriteSet
 
 T0 = datetime(2026, 7, 16, 8, tzinfo=UTC)
@@ -112,3 +122,44 @@ def start(stores: Stores, instance_id: str = "i1", partition: Partition = None, 
     """Store a new instance with what belongs to it."""
     members = {name: values.pop(name) for name in list(values) if name in WriteSet.__struct_fields__}
     save(stores, partition, instance=instance(instance_id, **values), is_new=True, **members)
+
+
+def notice(notice_id: str, **values: Any) -> Notice:
+    defaults: dict[str, Any] = {
+        "sequence": 1,
+        "recipient_id": "ann",
+        "event_type": EventType.TASK_CREATED,
+        "code": "workflow.TaskCreated",
+        "type": NoticeType.APPROVAL,
+        "title": "Approve leave",
+        "body": "Ann asks for leave.",
+        "language": "en",
+        "instance_id": "i1",
+        "instance_title": "Leave of Ann",
+        "definition_name": "leave",
+        "task_id": "k",
+        "origin": "k",
+        "occurrence": 0,
+        "metadata": {"instanceId": "i1", "officeId": None},
+        "created_at": T0,
+    }
+    return Notice(id=notice_id, **(defaults | values))
+
+
+def delivery(delivery_id: str, **values: Any) -> Delivery:
+    defaults: dict[str, Any] = {
+        "sequence": 1,
+        "line": f"hook/{delivery_id}",
+        "kind": ChannelKind.WEBHOOK,
+        "endpoint_id": "hook",
+        "instance_id": "i1",
+        "next_attempt_at": T0,
+        "created_at": T0,
+        "content": DeliveryContent(title="Approve leave", body="Ann asks."),
+    }
+    return Delivery(id=delivery_id, **(defaults | values))
+
+
+def attempt(delivery_id: str, number: int = 1, **values: Any) -> DeliveryAttempt:
+    defaults: dict[str, Any] = {"started_at": T0, "duration_ms": 12, "outcome": AttemptOutcome.SENT}
+    return DeliveryAttempt(delivery_id=delivery_id, number=number, **(defaults | values))

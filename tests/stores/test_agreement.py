@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.stores.records import at, bookmark, instance, record, save
 from tests.support.stores import memory_stores, sqlite_stores
-from webapp.engine.instances.bookmarks import BookmarkKind, Priority
+from webapp.engine.instances.bookmarks import BookmarkKind, Lane, Priority
 from webapp.engine.instances.journal import EndReason, TaskEnd
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.ports.queries import INSTANCE_SORTS, TASK_SORTS, InstanceQuery, Paging, Sort, TaskQuery
@@ -121,7 +121,7 @@ def answers(stores, instances, tasks):
 
 def claims(stores):
     with stores.stores.writing(None) as work:
-        return work.bookmarks.claim_due(at(2), 2, "token", at(60), [BookmarkKind.TIMER])
+        return work.bookmarks.claim_due(at(2), 2, "token", at(60), [Lane.POLLER])
 
 
 @settings(

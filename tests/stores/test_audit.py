@@ -3,6 +3,7 @@
 import pytest
 
 from tests.stores.records import at, audit, start
+from tests.support.stores import also_apart
 from webapp.engine.numbers import JsonDecimal
 from webapp.engine.ports.queries import Paging
 from webapp.engine.ports.stores import DuplicateRecord
@@ -71,6 +72,7 @@ def test_nothing_is_ever_replaced(stores):
         assert [item.action for item in work.audit.by_instance(None, "i1").items] == ["start"]
 
 
+@also_apart
 def test_partitions_do_not_see_each_other(stores):
     append(stores, audit("p"))
     append(stores, audit("t", tenant_id="t1"), partition="t1")

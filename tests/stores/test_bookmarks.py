@@ -3,21 +3,21 @@
 from datetime import timedelta
 
 from tests.stores.records import T0, at, bookmark, follow_up, save, start, timer
-from webapp.engine.instances.bookmarks import BookmarkKind, Priority
+from webapp.engine.instances.bookmarks import BACKGROUND_KEY, BookmarkKind, Lane, Priority
 from webapp.engine.numbers import JsonDecimal
 
-ALL_KINDS = list(BookmarkKind)
+ALL_LANES = tuple(Lane)
 UNTIL = T0 + timedelta(seconds=60)
 
 
-def any_due(stores, now, kinds=ALL_KINDS):
+def any_due(stores, now, lanes=ALL_LANES, without=()):
     with stores.stores.reading(None) as work:
-        return work.bookmarks.any_due(now, kinds)
+        return work.bookmarks.any_due(now, lanes, without)
 
 
-def claim(stores, now=T0, limit=100, token="h/host/1/2/u1", until=UNTIL, kinds=ALL_KINDS):
+def claim(stores, now=T0, limit=100, token="h/host/1/2/u1", until=UNTIL, lanes=ALL_LANES, without=()):
     with stores.stores.writing(None) as work:
-        return [item.id for item in work.bookmarks.claim_due(now, limit, token, until, kinds)]
+        return [item.id for item in work.bookmarks.claim_due(now, limit, token, until, lanes, without)]
 
 
 def due(stores, now, limit=100, partition=None):
@@ -112,7 +112,7 @@ def test_what_can_be_claimed_is_seen_without_writing(stores):
     start(stores.stores, "x", "t1", new_bookmarks=[timer("a", 10, "x"), bookmark("task", "x")])
     assert not any_due(stores, at(9.999))
     assert any_due(stores, at(10))
-    assert not any_due(stores, at(10), kinds=[BookmarkKind.RETRY])
+    assert not any_due(stores, at(10), lanes=[Lane.BACKGROUND])
     claim(stores, at(10), until=at(70))
     assert not any_due(stores, at(69.9))
     assert any_due(stores, at(70))
@@ -120,10 +120,69 @@ def test_what_can_be_claimed_is_seen_without_writing(stores):
     assert any_due(stores, at(10))
 
 
-def test_claims_are_by_kind(stores):
-    start(stores.stores, new_bookmarks=[timer("a", 1), timer("b", 2, kind=BookmarkKind.REMINDER)])
-    assert claim(stores, at(10), kinds=[BookmarkKind.REMINDER]) == ["b"]
-    assert claim(stores, at(10), kinds=[BookmarkKind.TIMER, BookmarkKind.RETRY]) == ["a"]
+KINDS_AND_KEYS = {
+    Lane.POLLER: [
+        ("timer", BookmarkKind.TIMER, None),
+        ("gateway", BookmarkKind.TIMER, "Escalate"),
+        ("retry", BookmarkKind.RETRY, None),
+        ("limit", BookmarkKind.NODE_TIMEOUT, None),
+        ("approve", BookmarkKind.NODE_TIMEOUT, "Approve"),
+        ("whole", BookmarkKind.INSTANCE_TIMEOUT, None),
+        ("start", BookmarkKind.DEFINITION_TIMER, "background"),
+    ],
+    Lane.BACKGROUND: [("background", BookmarkKind.RETRY, BACKGROUND_KEY)],
+    Lane.WORKFLOW_TIMER: [
+        ("remind", BookmarkKind.REMINDER, None),
+        ("escalate", BookmarkKind.NODE_TIMEOUT, "Escalate"),
+        ("transfer", BookmarkKind.NODE_TIMEOUT, "Transfer"),
+    ],
+}
+
+
+def test_claims_are_by_lane(stores):
+    rows = [each for found in KINDS_AND_KEYS.values() for each in found]
+    made = [timer(name, second, kind=kind, key=key) for second, (name, kind, key) in enumerate(rows, 1)]
+    start(stores.stores, new_bookmarks=made)
+    for lane, found in KINDS_AND_KEYS.items():
+        assert any_due(stores, at(20), lanes=[lane])
+        with stores.stores.writing(None) as work:
+            claimed = work.bookmarks.claim_due(at(20), 100, "token", UNTIL, [lane])
+        assert [(item.id, item.kind, item.key) for item in claimed] == found
+        assert {item.lane for item in claimed} == {lane}
+        assert not any_due(stores, at(20), lanes=[lane])
+    assert claim(stores, at(20)) == []
+
+
+def test_two_lanes_are_claimed_together_in_due_order(stores):
+    made = [
+        timer("b", 2, kind=BookmarkKind.RETRY, key=BACKGROUND_KEY),
+        timer("a", 1, kind=BookmarkKind.TIMER),
+        timer("c", 0, kind=BookmarkKind.REMINDER),
+    ]
+    start(stores.stores, new_bookmarks=made)
+    assert claim(stores, at(9), lanes=[Lane.POLLER, Lane.BACKGROUND]) == ["a", "b"]
+
+
+def test_partitions_can_be_left_out(stores):
+    start(stores.stores, "p", new_bookmarks=[timer("p1", 1, "p")])
+    start(stores.stores, "a", "t1", new_bookmarks=[timer("a1", 2, "a")])
+    start(stores.stores, "b", "t2", new_bookmarks=[timer("b1", 3, "b")])
+    assert not any_due(stores, at(9), without={None, "t1", "t2"})
+    assert any_due(stores, at(9), without={None, "t1"})
+    assert claim(stores, at(9), without={None, "t1"}) == ["b1"]
+    assert claim(stores, at(9), without={"t1"}) == ["p1"]
+    assert claim(stores, at(9)) == ["a1"]
+
+
+def test_claims_are_given_back_one_by_one(stores):
+    start(stores.stores, new_bookmarks=[timer("a", 1), timer("b", 2)])
+    start(stores.stores, "x", "t1", new_bookmarks=[timer("c", 3, "x")])
+    claim(stores, at(9), limit=1, token="first")
+    claim(stores, at(9), token="second")
+    with stores.stores.writing(None) as work:
+        assert work.bookmarks.give_back("second", ["a", "b", "c", "gone"]) == 2
+        assert work.bookmarks.give_back("second", []) == 0
+    assert claim(stores, at(9)) == ["b", "c"]
 
 
 def test_one_claim_takes_from_all_partitions_in_due_order(stores):
@@ -131,7 +190,7 @@ def test_one_claim_takes_from_all_partitions_in_due_order(stores):
     start(stores.stores, "a", "t1", new_bookmarks=[timer("a1", 1, "a"), timer("a2", 4, "a")])
     start(stores.stores, "b", "t2", new_bookmarks=[timer("b1", 3, "b")])
     with stores.stores.writing(None) as work:
-        found = work.bookmarks.claim_due(at(9), 4, "token", at(60), ALL_KINDS)
+        found = work.bookmarks.claim_due(at(9), 4, "token", at(60), ALL_LANES)
     assert [(item.id, item.tenant_id, item.instance_id) for item in found] == [
         ("a1", "t1", "a"),
         ("p1", None, "p"),
@@ -146,7 +205,7 @@ def test_a_claim_that_is_rolled_back_is_none(stores):
     start(stores.stores, new_bookmarks=[timer("a", 1)])
     try:
         with stores.stores.writing(None) as work:
-            assert len(work.bookmarks.claim_due(at(9), 9, "token", at(60), ALL_KINDS)) == 1
+            assert len(work.bookmarks.claim_due(at(9), 9, "token", at(60), ALL_LANES)) == 1
             raise RuntimeError
     except RuntimeError:
         pass
@@ -187,14 +246,14 @@ def test_push_back_keeps_the_first_due_time_and_drops_the_claim(stores):
 
 def test_next_due_looks_at_unclaimed_ones_only(stores):
     with stores.stores.reading(None) as work:
-        assert work.bookmarks.next_due() is None
+        assert work.bookmarks.next_due(ALL_LANES) is None
     start(stores.stores, new_bookmarks=[timer("a", 10), bookmark("task")])
     start(stores.stores, "x", "t1", new_bookmarks=[timer("b", 5, "x")])
     with stores.stores.reading(None) as work:
-        assert work.bookmarks.next_due() == at(5)
+        assert work.bookmarks.next_due(ALL_LANES) == at(5)
     claim(stores, at(6))
     with stores.stores.reading(None) as work:
-        assert work.bookmarks.next_due() == at(10)
+        assert work.bookmarks.next_due(ALL_LANES) == at(10)
 
 
 def test_delete_ignores_absent_ids_and_other_partitions(stores):

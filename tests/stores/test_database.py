@@ -3,16 +3,18 @@
 import sqlite3
 import threading
 
+import pymysql
 import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import OperationalError
 
-from tests.stores.records import audit, instance, start
+from tests.stores.records import audit, definition, instance, start
 from tests.support.clock import FakeClock
-from tests.support.stores import on_databases, on_postgresql
+from tests.support.postgresql import new_database, require_server
+from tests.support.stores import on_every_database, on_postgresql, on_servers
 from webapp.accounts.model import Token
 from webapp.engine.errors import InputInvalid
-from webapp.engine.ports.queries import InstanceQuery
+from webapp.engine.ports.queries import DefinitionQuery, InstanceQuery
 from webapp.engine.ports.stores import StoreFailure, WriteSet
 from webapp.stores.sql import (
     SqlLeases,
@@ -26,8 +28,11 @@ from webapp.stores.sql import (
 )
 from webapp.stores.sql import database as database_module
 from webapp.stores.sql.database import Database, failure
-from webapp.stores.sql.dialects import Instant, is_transient
-from webapp.stores.sql.tables import LEASES
+from webapp.stores.sql.dialects import Instant, is_transient, sessions
+from webapp.stores.sql.platform_tables import LEASES
+
+OWN_NUMBER = {"postgresql": "SELECT pg_backend_pid()", "mariadb": "SELECT connection_id()"}
+"""By what a server names a connection."""
 
 
 @pytest.fixture
@@ -64,6 +69,7 @@ def test_urls():
     for url in ("sqlite://", "sqlite:///:memory:"):
         with pytest.raises(ValueError, match="file"):
             normal_url(url)
+    assert normal_url("mariadb://u:p@h/d").drivername == "mariadb+pymysql"
     assert engine_options("postgresql://h/d", pool_size=3)["pool_size"] == 3
 
 
@@ -125,7 +131,7 @@ def test_a_thread_that_writes_for_long_is_a_passing_failure(sqlite, monkeypatch)
     assert caught == [True]
 
 
-@on_databases
+@on_every_database
 def test_a_broken_statement_is_no_passing_failure(stores):
     with pytest.raises(StoreFailure) as caught, Database(stores.engine).reading() as transaction:
         transaction.read(text("SELECT 1 FROM nowhere"))
@@ -133,12 +139,12 @@ def test_a_broken_statement_is_no_passing_failure(stores):
     assert "nowhere" in caught.value.reason
 
 
-@on_postgresql
+@on_servers
 def test_a_lost_connection_is_a_passing_failure_and_the_next_one_works(stores, break_connection):
     start(stores.stores)
     database = Database(stores.engine)
     with pytest.raises(StoreFailure) as caught, database.writing() as transaction:
-        pid = transaction.connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        pid = transaction.connection.exec_driver_sql(OWN_NUMBER[stores.kind]).scalar()
         break_connection(pid)
         transaction.read(text("SELECT 1"))
     assert caught.value.transient
@@ -146,27 +152,27 @@ def test_a_lost_connection_is_a_passing_failure_and_the_next_one_works(stores, b
         assert work.instances.find(None, "i1") is not None
 
 
-@on_postgresql
+@on_servers
 def test_a_connection_that_died_while_it_rested_is_replaced(stores, break_connection, monkeypatch):
-    monkeypatch.setattr(database_module, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(sessions, "_IDLE_SECONDS", 0.0)
     start(stores.stores)
     with stores.engine.connect() as resting:
-        pid = resting.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        pid = resting.exec_driver_sql(OWN_NUMBER[stores.kind]).scalar()
     break_connection(pid)
     for _ in range(3):
         with stores.stores.reading(None) as work:
             assert work.instances.find(None, "i1") is not None
 
 
-@on_postgresql
+@on_servers
 def test_a_connection_that_died_in_the_pool_says_nothing_of_the_server(stores, break_connection):
     stores.engine.dispose()
     with stores.engine.connect() as resting:
-        pid = resting.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        pid = resting.exec_driver_sql(OWN_NUMBER[stores.kind]).scalar()
     break_connection(pid)
     assert stores.stores.maintenance.reachable()
     with stores.engine.connect() as resting:
-        pid = resting.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        pid = resting.exec_driver_sql(OWN_NUMBER[stores.kind]).scalar()
     break_connection(pid)
     assert current(stores.engine) == head()
 
@@ -214,6 +220,64 @@ def test_which_failures_pass(facts, passing):
     error = OperationalError("statement", {}, _Original(**facts))
     assert is_transient(error) is passing
     assert failure(error).transient is passing
+
+
+@pytest.mark.parametrize(
+    ("number", "passing"),
+    [
+        (1205, True),  # waited too long for a lock
+        (1213, True),  # deadlock
+        (1305, True),  # the deadlock has taken the savepoint along
+        (2006, True),
+        (2013, True),
+        (1040, True),
+        (1927, True),  # killed
+        (1062, False),  # a key is taken
+        (1114, False),  # the disk is full
+        (1406, False),  # too long for the column
+        (1064, False),
+    ],
+)
+def test_which_failures_of_mariadb_pass(number, passing):
+    error = OperationalError("statement", {}, pymysql.OperationalError(number, "it failed"))
+    assert failure(error).transient is passing
+    assert failure(pymysql.OperationalError(number, "it failed")).transient is passing
+
+
+@pytest.mark.mariadb
+def test_a_connection_of_mariadb_is_told_what_the_statements_rely_on(migrated_mariadb):
+    with migrated_mariadb.connect() as connection:
+        said = connection.exec_driver_sql(
+            "SELECT @@tx_isolation, @@time_zone, @@collation_connection, @@autocommit, @@innodb_lock_wait_timeout,"
+            " @@sql_mode, @@character_set_client"
+        ).one()
+    assert said[:5] == ("READ-COMMITTED", "+00:00", "utf8mb4_nopad_bin", 1, 15)
+    assert {"STRICT_ALL_TABLES", "SIMULTANEOUS_ASSIGNMENT"} <= set(said[5].split(","))
+    assert said[6] == "utf8mb4"
+    # An application that asks for more leaves nothing of it to the next one.
+    with migrated_mariadb.connect().execution_options(isolation_level="SERIALIZABLE") as connection:
+        assert connection.exec_driver_sql("SELECT @@tx_isolation").scalar() == "SERIALIZABLE"
+    with Database(migrated_mariadb).reading() as transaction:
+        asked = transaction.read(text("SELECT @@tx_isolation, @@autocommit")).one()
+    assert tuple(asked) == ("READ-COMMITTED", 1)
+
+
+@on_every_database
+def test_spaces_at_the_end_and_cases_tell_names_apart(stores):
+    for name in ("leave", "leave ", "Leave", "lEAVE", "léave", "ｌeave"):
+        save_definition(stores.stores, name)
+    with stores.stores.reading(None) as work:
+        for name in ("leave", "leave ", "Leave", "léave"):
+            assert work.definitions.header_by_version(None, name, 1).name == name
+        assert work.definitions.header_by_version(None, "LEAVE", 1) is None
+        found = work.definitions.list(None, DefinitionQuery()).items
+    # By code point.
+    assert [one.name for one in found] == ["Leave", "lEAVE", "leave", "leave ", "léave", "ｌeave"]
+
+
+def save_definition(stores, name):
+    with stores.writing(None) as work:
+        work.definitions.insert(None, definition(f"id of {name}", name=name))
 
 
 def test_a_naive_instant_is_a_programming_error(sqlite):
@@ -268,7 +332,7 @@ def test_the_stores_need_no_flask_app(sqlite):
 
 
 def test_a_busy_lease_file_is_not_taken_for_a_damaged_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sessions, "BUSY_SECONDS", 0.05)
     path = tmp_path / "leases.db"
     create_lease_database(f"sqlite:///{path}").dispose()
     before = path.stat().st_ino
@@ -311,7 +375,45 @@ def test_leases_on_a_server_do_not_wait_for_its_disk(migrated_postgresql):
         pass
 
 
-@on_databases
+@pytest.mark.postgresql
+def test_a_database_of_the_leases_own_gets_its_table_at_the_start():
+    require_server()
+    failures, ready = [], threading.Barrier(3)
+    with new_database() as url:
+
+        def start():
+            ready.wait()
+            try:
+                create_lease_database(url, apart=True).dispose()
+            except Exception as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=start) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert failures == []
+        engine = create_lease_database(url, apart=True)
+        with SqlLeases(engine, FakeClock()).attempt("i1"), engine.connect() as connection:
+            query = "SELECT relpersistence FROM pg_class WHERE relname = 'leases'"
+            assert connection.exec_driver_sql(query).scalar() == "u"
+        engine.dispose()
+
+
+@pytest.mark.postgresql
+def test_behind_a_pooler_nothing_lasts_longer_than_a_transaction(migrated_postgresql):
+    url = migrated_postgresql.url.update_query_dict({"pooler": "transaction"})
+    engine = create_database(url)
+    # Twice: the second connection is made as the first one was.
+    with engine.connect() as first, engine.connect() as second:
+        for connection in (first, second):
+            assert connection.connection.driver_connection.prepare_threshold is None
+            assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "0"
+    engine.dispose()
+
+
+@on_every_database
 def test_a_broken_rule_of_the_database_that_is_no_duplicate_is_a_failure(stores):
     orphan = Token(id="t", account_id="none", name="t", prefix="p", token_hash="h", created_at=FakeClock().now())
     with pytest.raises(StoreFailure) as caught:

@@ -3,11 +3,18 @@
 import pytest
 
 from tests.stores.records import T0, at, definition, instance, save
-from webapp.engine.definitions.model import DefinitionStatus, Node, Transition, VariableDefinition
+from webapp.engine.definitions.model import (
+    DefinitionStatus,
+    Node,
+    Transition,
+    VariableDefinition,
+    WorkflowDefinition,
+)
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.numbers import JsonDecimal
 from webapp.engine.ports.queries import DefinitionQuery, Paging, Sort
 from webapp.engine.ports.stores import DuplicateRecord, RevisionConflict
+from webapp.stores import rows
 
 PUBLISHED, DRAFT, DISABLED = DefinitionStatus.PUBLISHED, DefinitionStatus.DRAFT, DefinitionStatus.DISABLED
 
@@ -282,3 +289,20 @@ def test_created_at_survives(stores):
     insert(stores, definition(created_at=T0))
     with stores.stores.reading(None) as work:
         assert work.definitions.header(None, "d1").created_at == T0
+
+
+@pytest.mark.parametrize(
+    ("properties", "signal"),
+    [
+        ({"SignalName": "paid"}, "paid"),
+        ({"signalName": "paid"}, "paid"),
+        # Names are compared as they are written.
+        ({"SignalName": " paid "}, " paid "),
+        ({"SignalName": "  "}, None),
+        ({"SignalName": 5}, None),
+        ({}, None),
+    ],
+)
+def test_the_column_of_the_signal_that_starts_a_definition(properties, signal):
+    start = Node(id="start", activity_type="Start", properties=properties)
+    assert rows.start_signal(WorkflowDefinition(name="a", nodes=[start])) == signal

@@ -77,8 +77,19 @@ def test_push_back_drops_the_claim(stores):
 def test_delete_by_the_store_and_by_a_write_set(stores):
     save(stores.stores, new_follow_ups=[follow_up("a"), follow_up("b"), follow_up("c")])
     with stores.stores.writing(None) as work:
-        work.follow_ups.delete(None, "a")
-        work.follow_ups.delete(None, "none")
-        work.follow_ups.delete("t1", "b")
+        assert work.follow_ups.delete(None, "a")
+        assert not work.follow_ups.delete(None, "a")
+        assert not work.follow_ups.delete(None, "none")
+        assert not work.follow_ups.delete("t1", "b")
     save(stores.stores, deleted_follow_up_ids=["c", "none"])
     assert [item.id for item in claim_due(stores, at(0))] == ["b"]
+
+
+def test_partitions_can_be_left_out(stores):
+    save(stores.stores, new_follow_ups=[follow_up("p", due_at=at(1))])
+    save(stores.stores, "t1", new_follow_ups=[follow_up("a", due_at=at(2))])
+    with stores.stores.writing(None) as work:
+        assert not work.follow_ups.any_due(at(9), {None, "t1"})
+        assert work.follow_ups.any_due(at(9), {None})
+        assert [item.id for item in work.follow_ups.claim_due(at(9), 9, "t", at(60), {None})] == ["a"]
+        assert [item.id for item in work.follow_ups.claim_due(at(9), 9, "t", at(60), {"t1"})] == ["p"]

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from tests.stores.records import at, bookmark, instance, node, record, save, start, timer
+from tests.support.stores import also_apart
 from webapp.engine.instances.journal import TaskCopy
 from webapp.engine.instances.model import InstanceStatus, JoinState, NodeStatus, PendingToken, WorkflowFault
 from webapp.engine.numbers import JsonDecimal
@@ -308,6 +309,7 @@ def test_who_may_read_an_instance(stores):
     assert ids(stores, readable_by="past", statuses=(COMPLETED,)) == []
 
 
+@also_apart
 def test_nothing_of_another_partition_is_seen(stores):
     for partition, name in {None: "p", "t1": "a", "t2": "b"}.items():
         start(

@@ -2,40 +2,21 @@
 
 import subprocess
 import sys
-import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect, text
+from sqlalchemy import event, inspect, text
+from sqlalchemy.exc import SQLAlchemyError
 
-from tests.support.postgresql import new_database, require_server
+from tests.support.stores import MARIADB, POSTGRESQL
 from webapp.engine.ports.stores import StoreFailure
-from webapp.stores.sql import create_database, current, head, upgrade
+from webapp.stores.sql import create_database, current, head, unsupported, upgrade
+from webapp.stores.sql.columns import METADATA
 from webapp.stores.sql.database import Database
+from webapp.stores.sql.dialects import support
 from webapp.stores.sql.maintenance import SqlMaintenance, migrations_folder
-from webapp.stores.sql.tables import METADATA, PLATFORM_SET, TENANT_SET
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
-def new_url(request, tmp_path):
-    """Makes addresses of empty databases."""
-    made = []
-
-    def sqlite():
-        made.append(f"sqlite:///{tmp_path / f'db{len(made)}.db'}")
-        return made[-1]
-
-    def postgresql():
-        made.append(new_database())
-        return made[-1].__enter__()
-
-    if request.param == "sqlite":
-        yield sqlite
-    else:
-        require_server()
-        yield postgresql
-        for each in made:
-            each.__exit__(None, None, None)
+from webapp.stores.sql.tables import PLATFORM_SET, TENANT_SET
 
 
 def described(engine):
@@ -54,57 +35,110 @@ def described(engine):
     return result, _definitions(engine)
 
 
+INDEXES = {
+    "sqlite": "SELECT sql FROM sqlite_master WHERE name LIKE 'ix%' OR name LIKE 'uq%' OR type = 'trigger'"
+    " OR sql LIKE '%fts5%' ORDER BY name",
+    "postgresql": "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
+    " ORDER BY 1",
+    "mariadb": "SELECT concat_ws('/', table_name, index_name, seq_in_index, column_name, non_unique) AS indexed"
+    " FROM information_schema.statistics WHERE table_schema = database() AND table_name <> 'alembic_version'"
+    " ORDER BY indexed",
+}
+
+
 def _definitions(engine):
-    query = (
-        "SELECT sql FROM sqlite_master WHERE name LIKE 'ix%' OR name LIKE 'uq%' ORDER BY name"
-        if engine.dialect.name == "sqlite"
-        else "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> 'alembic_version' ORDER BY 1"
-    )
     with engine.connect() as connection:
-        return connection.execute(text(query)).scalars().all()
+        return connection.execute(text(INDEXES[engine.dialect.name])).scalars().all()
 
 
-def test_upgrading_nothing_gives_the_tables_described(new_url):
-    migrated, made = create_database(new_url()), create_database(new_url())
-    upgrade(migrated)
+@pytest.fixture
+def whole(request, new_url):
+    """An engine on a database of the same kind that has been migrated from nothing."""
+    kind = request.node.callspec.params["new_url"]
+    found = request.getfixturevalue(f"migrated_{kind}")
+    engine = create_database(f"sqlite:///{found}") if kind == "sqlite" else found
+    yield engine
+    engine.dispose()
+
+
+def test_upgrading_nothing_gives_the_tables_described(new_url, whole):
+    made = create_database(new_url())
     METADATA.create_all(made)
     try:
-        assert described(migrated) == described(made)
-        assert len(described(migrated)[0]) == 26
+        assert described(whole) == described(made)
+        # SQLite has besides: four indexes of keywords, each a table of rows, one of words, four of its own.
+        besides = 4 * 6 if whole.dialect.name == "sqlite" else 0
+        assert len(described(whole)[0]) == len(METADATA.tables) + besides
     finally:
-        migrated.dispose()
         made.dispose()
+
+
+@pytest.mark.postgresql
+def test_the_table_of_leases_is_the_one_that_is_not_logged(migrated_postgresql):
+    query = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relpersistence = 'u'"
+    with migrated_postgresql.connect() as connection:
+        assert connection.execute(text(query)).scalars().all() == ["leases"]
 
 
 def test_an_upgrade_says_where_it_began_and_a_second_does_nothing(new_url):
     url = new_url()
     assert current(url) is None
     assert upgrade(url) is None
-    assert current(url) == head() == "0001"
-    assert upgrade(url) == "0001"
+    assert current(url) == head()
+    assert upgrade(url) == head()
 
 
-def test_of_two_starts_one_migrates(new_url):
+START_ON_A_WORD = """
+import sys
+from webapp.stores.sql import upgrade
+print("ready", flush=True)
+sys.stdin.readline()
+print(upgrade(sys.argv[1]))
+"""
+
+
+def test_of_two_processes_that_start_together_one_migrates(new_url):
     url = new_url()
-    began, failures = [], []
-    ready = threading.Barrier(3)
-
-    def start():
-        ready.wait()
-        try:
-            began.append(upgrade(url))
-        except Exception as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=start) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert failures == []
-    assert sorted(began, key=str) == ["0001", "0001", None]
+    address = url if isinstance(url, str) else url.render_as_string(hide_password=False)
+    command = [sys.executable, "-c", START_ON_A_WORD, address]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(subprocess.Popen(command, cwd=Path(__file__).parents[2], **pipes)) for _ in range(2)
+        ]
+        for process in processes:
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        answers = [process.communicate(timeout=120) for process in processes]
+    assert sorted(out for out, _ in answers) == sorted(["None\n", f"{head()}\n"]), answers
 
 
+def test_a_migration_that_broke_off_is_run_again(new_url, whole):
+    engine = create_database(new_url())
+    made, places = [], [3, 40, 95]
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def break_off(connection, cursor, statement, parameters, context, executemany):
+        if statement.lstrip().startswith(("CREATE", "DROP", "ALTER")):
+            made.append(statement)
+            if len(made) in places:
+                raise SQLAlchemyError("the server is gone")
+
+    try:
+        for _ in places:
+            with pytest.raises(StoreFailure):
+                upgrade(engine)
+            assert current(engine) != head()
+        upgrade(engine)
+        assert current(engine) == head()
+        assert described(engine) == described(whole)
+    finally:
+        engine.dispose()
+
+
+@pytest.mark.parametrize("new_url", ["sqlite", POSTGRESQL], indirect=True)
 def test_readiness_sees_a_database_that_is_behind(new_url):
     engine = create_database(new_url())
     maintenance = SqlMaintenance(Database(engine))
@@ -115,8 +149,9 @@ def test_readiness_sees_a_database_that_is_behind(new_url):
     engine.dispose()
 
 
-def test_a_server_that_is_not_there_is_a_passing_failure():
-    url = "postgresql://nobody@127.0.0.1:1/none"
+@pytest.mark.parametrize("scheme", ["postgresql", "mariadb"])
+def test_a_server_that_is_not_there_is_a_passing_failure(scheme):
+    url = f"{scheme}://nobody@127.0.0.1:1/none"
     with pytest.raises(StoreFailure) as caught:
         current(url)
     assert caught.value.transient
@@ -154,3 +189,44 @@ def test_alembic_itself_refuses_to_run_without_a_connection(tmp_path):
         check=False,
     )
     assert "flask --app webapp db upgrade" in done.stderr
+
+
+@pytest.mark.parametrize("new_url", [MARIADB], indirect=True)
+def test_a_mariadb_that_compares_otherwise_is_refused(new_url, migrated_mariadb):
+    assert unsupported(migrated_mariadb) is None
+    engine = create_database(new_url())
+    with engine.connect() as connection:
+        # As somebody may have converted it.
+        connection.execute(text("CREATE TABLE instances (id VARCHAR(9) CHARACTER SET utf8mb4)"))
+    key, params = unsupported(engine)
+    assert key == "config.mariadb_collation"
+    assert [params[name] for name in ("table", "column", "collation")] == ["instances", "id", "utf8mb4_general_ci"]
+    engine.dispose()
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize(
+    ("name", "value", "key"),
+    [
+        ("OLDEST_MARIADB", (99, 1), "config.mariadb_version"),
+        ("SMALLEST_PACKET", 2**40, "config.mariadb_packet"),
+    ],
+)
+def test_a_mariadb_that_is_too_old_or_too_small_is_refused(migrated_mariadb, monkeypatch, name, value, key):
+    monkeypatch.setattr(support, name, value)
+    assert unsupported(migrated_mariadb)[0] == key
+
+
+@pytest.mark.mariadb
+def test_mysql_is_refused(migrated_mariadb, monkeypatch):
+    engine = create_database(migrated_mariadb.url)
+
+    parse = type(engine.dialect)._parse_server_version
+    monkeypatch.setattr(type(engine.dialect), "_parse_server_version", lambda dialect, _: parse(dialect, "8.0.36"))
+    assert unsupported(engine) == ("config.mariadb_is_mysql", {})
+    engine.dispose()
+
+
+def test_a_server_that_does_not_answer_is_not_refused():
+    engine = create_database("mariadb://nobody@127.0.0.1:1/none")
+    assert unsupported(engine) is None

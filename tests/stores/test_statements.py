@@ -5,14 +5,30 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import event
 
-from tests.stores.records import T0, at, audit, bookmark, instance, node, record, save, start, timer
-from tests.support.stores import on_databases
+from tests.stores.records import (
+    T0,
+    at,
+    attempt,
+    audit,
+    bookmark,
+    delivery,
+    instance,
+    node,
+    notice,
+    record,
+    save,
+    start,
+    timer,
+)
+from tests.support.stores import on_every_database
+from webapp.engine.instances.bookmarks import Lane
 from webapp.engine.instances.journal import EndReason, TaskEnd
 from webapp.engine.instances.model import InstanceStatus, NodeStatus
+from webapp.engine.notifications.model import DeliveryState
 from webapp.engine.ports.queries import InstanceQuery, Paging, TaskQuery
 from webapp.engine.ports.stores import WriteSet
 
-pytestmark = on_databases
+pytestmark = on_every_database
 
 CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "PRAGMA")
 
@@ -106,13 +122,43 @@ def test_a_kind_of_row_is_one_statement_whatever_their_number(stores, statements
     assert len(seen) == 7
 
 
+@pytest.mark.parametrize("partition", [None, "t1"])
+@pytest.mark.parametrize("number", [1, 5])
+def test_notices_are_one_statement_of_a_command_and_deliveries_another(stores, statements, partition, number):
+    told = {
+        "notices": [notice(f"n{one}") for one in range(number)],
+        "deliveries": [delivery(f"d{one}") for one in range(number)],
+    }
+    with statements() as seen:
+        save(stores.stores, partition, instance=instance(), is_new=True, node_instances=[node("n")], **told)
+    prefix = "" if partition else "platform_"
+    wanted = [f"{prefix}{name}" for name in ("instances", "node_instances", "notices", "deliveries")]
+    assert [statement.split()[:3:2] for statement in seen] == [["INSERT", name] for name in wanted]
+
+
+def test_claiming_deliveries_is_a_read_and_a_write_of_each_set(stores, statements):
+    save(stores.stores, "t1", deliveries=[delivery(f"d{number}") for number in range(9)])
+    with statements() as seen, stores.stores.writing(None) as work:
+        found = work.deliveries.claim_due(T0, 9, "t", at(60))
+    assert [statement.split()[0] for statement in seen] == ["SELECT", "SELECT", "UPDATE"]
+    found[0].state = DeliveryState.SENT
+    with statements() as seen, stores.stores.writing("t1") as work:
+        assert work.deliveries.settle("t1", found[0], attempt(found[0].id), "t")
+    assert [statement.split()[0] for statement in seen] == ["UPDATE", "INSERT"]
+    with statements() as seen, stores.stores.writing(None) as work:
+        work.deliveries.claim_due(T0, 9, "t", at(60))
+    assert [statement.split()[0] for statement in seen] == ["SELECT", "SELECT"]
+
+
 def test_a_list_is_rows_and_total_and_reads_no_document(stores, statements):
     start(stores.stores, new_bookmarks=[bookmark(f"k{number}") for number in range(5)])
     query = TaskQuery(mine=("ann",), keyword="leave", paging=Paging(limit=2))
     with statements() as seen, stores.stores.reading(None) as work:
         work.bookmarks.list_tasks(None, query)
         work.instances.list(None, InstanceQuery(keyword="leave", paging=Paging(limit=1)))
-    assert len(seen) == 4
+    # With a keyword each row tells the total: what was found once is counted and cut. SQLite asks first whether the
+    # word is a rare one.
+    assert len(seen) == (3 if stores.kind == "sqlite" else 2)
     assert not any("document" in statement for statement in seen)
     with statements() as seen, stores.stores.reading(None) as work:
         work.instances.counts(None, InstanceQuery())
@@ -134,7 +180,7 @@ def test_a_page_that_is_not_full_tells_the_total_itself(stores, statements):
 def test_claiming_when_nothing_is_due_writes_nothing(stores, statements):
     start(stores.stores, new_bookmarks=[timer("t", 60)])
     with statements() as seen, stores.stores.writing(None) as work:
-        work.bookmarks.claim_due(at(1), 100, "t", at(60), [])
+        work.bookmarks.claim_due(at(1), 100, "t", at(60), list(Lane))
     assert not any(statement.startswith(("UPDATE", "INSERT", "DELETE")) for statement in seen)
 
 

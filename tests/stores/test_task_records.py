@@ -3,6 +3,7 @@
 import pytest
 
 from tests.stores.records import at, record, save, start
+from tests.support.stores import also_apart
 from webapp.engine.instances.bookmarks import Priority
 from webapp.engine.instances.journal import EndReason, TaskEnd
 from webapp.engine.ports.queries import Paging
@@ -118,6 +119,7 @@ def test_the_keyword_finds_task_instance_definition_and_correlation_id(stores, k
     assert done(stores, keyword=keyword) == (["k"], 1)
 
 
+@also_apart
 def test_records_of_another_partition_are_not_changed(stores):
     start(stores.stores, "a", "t1", task_records=[record("k", "a")])
     save(stores.stores, "t2", task_ends=[end("k", 1)])

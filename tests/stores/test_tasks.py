@@ -3,6 +3,7 @@
 import pytest
 
 from tests.stores.records import at, bookmark, instance, record, save, start, timer
+from tests.support.stores import also_apart
 from webapp.engine.instances.bookmarks import BookmarkKind, Priority
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.ports.queries import Paging, Sort, TaskQuery
@@ -78,6 +79,38 @@ def test_mine_is_what_my_name_stands_on_and_nobody_else_has_claimed(stores):
     )
     assert ids(stores, mine=("ann", "role:hr")) == ["mine", "claimed"]
     assert ids(stores, mine=()) == []
+
+
+def test_mine_is_also_what_those_have_for_whom_i_stand_in(stores):
+    start(
+        stores.stores,
+        "a",
+        new_bookmarks=[
+            bookmark("own", "a", created_at=at(1)),
+            bookmark("his", "a", key="bob", created_at=at(2)),
+            bookmark("hers", "a", key="eve", created_at=at(3)),
+            bookmark("claimed", "a", key="bob", claimed_by="bob", created_at=at(4)),
+            bookmark("lost", "a", key="bob", claimed_by="cid"),
+        ],
+    )
+    start(stores.stores, "b", definition_name="expense", new_bookmarks=[bookmark("other", "b", key="eve")])
+    assert ids(stores, mine=("ann",), stands_in=(("bob", ()),)) == ["own", "his", "claimed"]
+    limited = (("bob", ()), ("eve", ("leave", "gone")))
+    assert ids(stores, mine=("ann",), stands_in=limited) == ["own", "his", "hers", "claimed"]
+    assert ids(stores, mine=("ann",), stands_in=(("eve", ("expense",)),)) == ["other", "own"]
+    assert ids(stores, mine=(), stands_in=limited) == []
+
+
+def test_a_decision_that_can_still_be_undone_has_decided_the_task(stores):
+    start(
+        stores.stores,
+        new_bookmarks=[
+            bookmark("open", created_at=at(1)),
+            bookmark("decided", available_at=at(5), claimable=True),
+        ],
+    )
+    assert ids(stores) == ids(stores, mine=("ann",)) == ids(stores, assignee="ann") == ["open"]
+    assert ids(stores, claimable=("ann",)) == []
 
 
 def test_claimable_is_what_my_groups_or_several_candidates_have(stores):
@@ -178,6 +211,7 @@ def test_paging(stores):
     assert ids(stores, offset=5) == []
 
 
+@also_apart
 def test_tasks_of_another_partition_are_not_seen(stores):
     start(stores.stores, "p", new_bookmarks=[bookmark("p1", "p")])
     start(stores.stores, "a", "t1", new_bookmarks=[bookmark("a1", "a")])

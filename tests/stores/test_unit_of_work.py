@@ -5,8 +5,9 @@ import threading
 import pytest
 
 from tests.stores.records import T0, audit, bookmark, follow_up, instance, node, record, save, start, timer
-from tests.support.stores import on_postgresql
+from tests.support.stores import also_apart, on_postgresql
 from webapp.engine.errors import READ_ONLY, UNAVAILABLE_CAPACITY, WorkflowError
+from webapp.engine.instances.batches import Batch
 from webapp.engine.instances.journal import EndReason, TaskCopy, TaskEnd
 from webapp.engine.instances.model import InstanceStatus, NodeStatus
 from webapp.engine.ports.queries import InstanceQuery, TaskQuery
@@ -133,6 +134,7 @@ def test_a_revision_that_does_not_rise_is_a_programming_error(stores):
         save(stores.stores, instance=instance(revision=1), expected_revision=1)
 
 
+@also_apart
 @pytest.mark.parametrize(
     "foreign",
     [
@@ -149,6 +151,14 @@ def test_a_revision_that_does_not_rise_is_a_programming_error(stores):
 def test_a_record_of_another_partition_is_a_programming_error(stores, partition, foreign):
     with pytest.raises(ValueError, match="t2"), stores.stores.writing(partition) as work:
         work.apply(WriteSet(partition=partition, **foreign))
+
+
+@also_apart
+@pytest.mark.parametrize("partition", [None, "t1"])
+def test_a_batch_of_another_partition_is_a_programming_error_too(stores, partition):
+    batch = Batch(id="b", tenant_id="t2", action="cancel", actor_id="ann", total=1, created_at=T0)
+    with pytest.raises(ValueError, match="t2"), stores.stores.writing(partition) as work:
+        work.batches.insert(partition, batch, ["i"])
 
 
 def test_the_last_record_with_an_id_wins(stores):
@@ -199,6 +209,7 @@ def test_a_write_that_fails_late_changes_nothing(stores):
     assert state(stores)[0].instance.title == "New"
 
 
+@also_apart
 @pytest.mark.parametrize("partition", [None, "t1"])
 def test_a_start_that_was_overtaken_before_its_answer_came_is_done(stores, partition):
     # The commit's answer was lost, and a poller ran what was due before the write came again.
@@ -213,6 +224,7 @@ def test_a_start_that_was_overtaken_before_its_answer_came_is_done(stores, parti
         save(stores.stores, partition, **everything(audit=[audit("a2", tenant_id=partition)]))
 
 
+@also_apart
 @pytest.mark.parametrize("partition", [None, "t1"])
 def test_a_change_that_was_overtaken_before_its_answer_came_is_done(stores, partition):
     start(stores.stores, partition=partition)

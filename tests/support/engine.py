@@ -22,10 +22,14 @@ from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
 from webapp.engine.instances.journal import Event
 from webapp.engine.instances.model import NodeInstance, WorkflowFault, WorkflowInstance
 from webapp.engine.numbers import JsonObject
+from webapp.engine.ports.channels import Channel
+from webapp.engine.ports.messaging import Subscriptions
+from webapp.engine.ports.outcomes import OutcomeHandler
 from webapp.engine.ports.stores import Partition
 from webapp.engine.runtime.commands import EngineOptions
 from webapp.engine.runtime.engine import Engine
 from webapp.services import Services, ServiceSettings, build_services
+from webapp.services.calendars import CalendarCopy
 from webapp.services.directory import AccountDirectory
 from webapp.services.queries import TaskQuery, TaskSummary
 
@@ -78,6 +82,37 @@ class TestCancellation:
     def execute(self, context: ActivityContext) -> ActivityOutcome:
         """Raise."""
         raise OperationCancelled("cancelled inside the activity")
+
+
+class TestCompensable:
+    """Completes; its compensation notes the node's id, and fails for the ids in ``refuses``."""
+
+    __test__ = False
+    descriptor = ActivityDescriptor(
+        type="TestCompensable",
+        category=Category.CUSTOM,
+        icon="undo-2",
+        custom=True,
+        properties=(PropertyDescriptor(name="Output", editor=Editor.EXPRESSION, kind=Kind.EXPRESSION),),
+    )
+
+    def __init__(self) -> None:
+        self.undone: list[str] = []
+        self.refuses: set[str] = set()
+
+    def execute(self, context: ActivityContext) -> ActivityOutcome:
+        """Complete, and keep what it has done for the undoing."""
+        value = context.evaluate("Output")
+        context.state["done"] = value
+        return Complete(outputs={} if value is None else {context.node_id: value})
+
+    def compensate(self, context: ActivityContext) -> None:
+        """Undo."""
+        done = context.state["done"]
+        context.state["done"] = "undone"
+        if context.node_id in self.refuses:
+            raise RuntimeError(f"{context.node_id} cannot be undone")
+        self.undone.append(context.node_id if done is None else f"{context.node_id} {done}")
 
 
 TEST_ACTIVITIES: tuple[Activity, ...] = (TestFlaky(), TestCancellation())
@@ -171,10 +206,18 @@ def install(
     activities: Iterable[Activity] = (),
     options: EngineOptions | None = None,
     settings: ServiceSettings | None = None,
+    outcome_handlers: Sequence[OutcomeHandler] = (),
+    subscriptions: Subscriptions | None = None,
+    channels: Sequence[Channel] = (),
+    **notices: Any,
 ) -> Installation:
-    """Put an installation together over these stores; pauses between attempts are noted, not slept."""
+    """Put an installation together over these stores; pauses between attempts are noted, not slept.
+
+    *notices*: whatever else ``build_services`` takes (listeners, the applicant resolver, endpoints …).
+    """
     clock, ids = store_set.clock, SystemIds()
     directory = AccountDirectory(store_set.accounts, clock)
+    calendars = CalendarCopy(store_set.calendars, clock)
     engine = Engine(
         registry=ActivityRegistry((*BUILTIN, *TEST_ACTIVITIES, *activities)),
         evaluator=ExpressionEvaluator(clock),
@@ -182,6 +225,8 @@ def install(
         ids=ids,
         options=options or EngineOptions(),
         directory=directory,
+        outcome_handlers=outcome_handlers,
+        calendars=calendars,
     )
     publisher = RecordingPublisher()
     pauses: list[float] = []
@@ -191,11 +236,20 @@ def install(
         accounts=store_set.accounts,
         engine=engine,
         directory=directory,
+        calendars=store_set.calendars,
+        calendar_copy=calendars,
+        notice_settings=store_set.notice_settings,
         publisher=publisher,
         clock=clock,
         ids=ids,
         settings=settings,
         passwords=Passwords(memory_kib=8, passes=1),
+        subscriptions=subscriptions,
+        channels=channels,
+        link_key="a key for tests only",
+        tenants=store_set.tenants,
+        databases=store_set.databases,
         pause=pauses.append,
+        **notices,
     )
     return Installation(store_set, services, engine, publisher, pauses)

@@ -13,6 +13,7 @@ from jinja2 import BytecodeCache
 from jinja2.bccache import Bucket
 from werkzeug.test import TestResponse
 
+from tests.support.stores import StoreSet
 from tests.support.web import Site, make_site
 from webapp.accounts.model import Actor
 
@@ -107,9 +108,9 @@ def actor_of(site: Site, name: str) -> Actor:
     return site.services.accounts.actor(account)
 
 
-def make_office(tmp_path: Path) -> Site:
+def make_office(tmp_path: Path, stores: StoreSet | None = None, **environ: str) -> Site:
     """Return a site with an employee, a manager, a designer and an operator, and a published leave request."""
-    site = make_site(tmp_path)
+    site = make_site(tmp_path, stores, channels=(), **environ)
     site.account("employee", "user", display_name="Emma Novak")
     site.account("manager", "user", display_name="Marta Ruiz")
     site.account("designer", "designer", display_name="Daniel Okafor")

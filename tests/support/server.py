@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -13,6 +14,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
+_RUN_ALL = """
+import json, shlex, sys
+from webapp import create_app
+runner, printed = create_app().test_cli_runner(), []
+for command in sys.argv[1:]:
+    done = runner.invoke(args=shlex.split(command))
+    printed.append(done.output)
+    if done.exit_code:
+        sys.exit(f"{command}: {done.output} {done.exception!r}")
+print(json.dumps(printed))
+"""
 
 
 def free_port() -> int:
@@ -35,24 +47,34 @@ class ServerProcess:
             "WAYPOST_DEMO": "1",
             "WAYPOST_DATA": str(data),
             "PORT": str(self.port),
+            # What is decided in a test shall be carried out at once.
+            "WAYPOST_UNDO_SECONDS": "0",
             **(settings or {}),
         }
         self._process: subprocess.Popen[bytes] | None = None
 
-    def flask(self, *arguments: str) -> str:
-        """Run one ``flask --app webapp`` command on this server's data and return what it printed."""
-        command = [sys.executable, "-m", "flask", "--app", "webapp", *arguments]
+    def flask(self, *commands: str) -> list[str]:
+        """Run commands (``user create …``) on this server's data and return what each one printed.
+
+        All in one process: most of what a command costs is the start of Python.
+        """
+        command = [sys.executable, "-c", _RUN_ALL, *commands]
         done = subprocess.run(
             command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=60, check=False
         )
         if done.returncode != 0:
-            raise AssertionError(f"{' '.join(arguments)} failed:\n{done.stdout}\n{done.stderr}")
-        return done.stdout
+            raise AssertionError(f"{'; '.join(commands)} failed:\n{done.stdout}\n{done.stderr}")
+        printed: list[str] = json.loads(done.stdout.splitlines()[-1])
+        return printed
+
+    def tokens(self, *names: str) -> dict[str, str]:
+        """Make an API token for each account and return them by name."""
+        printed = self.flask(*(f"token create --user {name}" for name in names))
+        return {name: text.split()[-1] for name, text in zip(names, printed, strict=True)}
 
     def prepare(self) -> None:
         """Make the database and load the demo."""
-        self.flask("db", "upgrade")
-        self.flask("demo", "load")
+        self.flask("db upgrade", "demo load")
 
     def start(self) -> None:
         """Start the server and wait until it is ready."""

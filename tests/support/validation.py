@@ -45,14 +45,6 @@ def _activity(type_: str, *properties: PropertyDescriptor, **more: Any) -> Activ
 LATER = {
     descriptor.type: descriptor
     for descriptor in (
-        _activity("Start", _property("SignalName", Editor.TEXT), _property("Cron", Editor.TEXT)),
-        _activity(
-            "Delay",
-            _property("DurationSeconds", Editor.DURATION, kind=Kind.LITERAL_OR_EXPRESSION, type="number"),
-            _property("Until", Editor.EXPRESSION, kind=Kind.LITERAL_OR_EXPRESSION, type="instant"),
-            _property("Cron", Editor.TEXT),
-            waits=True,
-        ),
         _activity(
             "Http", _property("Url", Editor.TEMPLATE, kind=Kind.TEMPLATE), _property("ResultVariable", Editor.TEXT)
         ),

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy import Engine
+from werkzeug.routing import Rule
 from werkzeug.test import TestResponse
 
 from tests.support.clock import FakeClock
@@ -19,8 +23,10 @@ from webapp.accounts.passwords import Passwords
 from webapp.app import Backend, create_app
 from webapp.config import Settings
 from webapp.engine.numbers import encode
+from webapp.engine.ports.channels import Channel
 from webapp.messages.catalog import Catalog
 from webapp.services import Services
+from webapp.stores.sql import SqlBulk, SqlRelocation
 from webapp.web.deps import Installation, Migrations
 
 CHEAP = Passwords(memory_kib=8, passes=1)
@@ -82,6 +88,10 @@ class Caller:
         """PUT a JSON value."""
         return self.send("PUT", path, value, headers=headers)
 
+    def patch(self, path: str, value: Any, **headers: str) -> Answer:
+        """PATCH with a JSON value."""
+        return self.send("PATCH", path, value, headers=headers)
+
     def delete(self, path: str, **headers: str) -> Answer:
         """DELETE."""
         return self.send("DELETE", path, headers=headers)
@@ -136,20 +146,54 @@ class Answer:
         return problem
 
 
+def _remember_builders() -> None:
+    """Compile the way from an endpoint to its address once a process: half of what a new application costs."""
+    compile_builder = Rule._compile_builder
+    known: dict[Any, Any] = {}
+
+    def remembered(rule: Rule, append_unknown: bool = True) -> Any:
+        key = (tuple(rule._trace), repr(rule.defaults), append_unknown)
+        if key not in known:
+            # A function of the rule, so equal rules of two applications may share it.
+            known[key] = compile_builder(rule, append_unknown)
+        return known[key]
+
+    Rule._compile_builder = remembered  # type: ignore[method-assign,assignment]  # for tests, which make hundreds
+
+
+_remember_builders()
+
+
 def make_settings(tmp_path: Path, **environ: str) -> Settings:
     """Return settings that touch nothing outside a test's folder."""
     return Settings.from_environ(
-        {"WAYPOST_DATA": str(tmp_path), "WAYPOST_SECRET_KEY": "a key for tests only", **environ}
+        {
+            "WAYPOST_DATA": str(tmp_path),
+            "WAYPOST_SECRET_KEY": "a key for tests only",
+            # What is decided in a test shall be carried out at once.
+            "WAYPOST_UNDO_SECONDS": "0",
+            **environ,
+        }
     )
 
 
-def make_site(tmp_path: Path, stores: StoreSet | None = None, **environ: str) -> Site:
+def _only(engine: Engine, partition: str | None) -> Engine:
+    return engine
+
+
+def make_site(
+    tmp_path: Path, stores: StoreSet | None = None, *, channels: Sequence[Channel] = (), **environ: str
+) -> Site:
     """Return an application with empty stores, in memory unless others are given."""
     chosen = stores or memory_stores()
     backend = Backend(
         stores=chosen.stores,
         leases=chosen.leases,
         accounts=chosen.accounts,
+        calendars=chosen.calendars,
+        notice_settings=chosen.notice_settings,
+        tenants=chosen.tenants,
+        databases=chosen.databases,
         migrations=Migrations(
             ping=lambda: None,
             check=lambda: None,
@@ -157,8 +201,10 @@ def make_site(tmp_path: Path, stores: StoreSet | None = None, **environ: str) ->
             current=lambda: chosen.kind,
             head=lambda: chosen.kind,
         ),
+        bulk=None if chosen.engine is None else SqlBulk(partial(_only, chosen.engine)),
+        relocation=None if chosen.engine is None else SqlRelocation(chosen.engine),
     )
     settings = make_settings(tmp_path, **environ)
-    app = create_app(settings, backend=backend, clock=chosen.clock, passwords=CHEAP, catalog=CATALOG)
+    app = create_app(settings, backend=backend, clock=chosen.clock, passwords=CHEAP, catalog=CATALOG, channels=channels)
     app.testing = False
     return Site(app, chosen.clock)

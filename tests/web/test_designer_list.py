@@ -140,3 +140,15 @@ def test_a_name_that_cannot_be_is_told_at_its_field(site: Site) -> None:
     refused = visit(site, "designer").post("/designer/new", title="Leave", name="Not A Name!")
     assert refused.status == 422
     assert 'id="f-name-error"' in refused.html and 'value="Not A Name!"' in refused.html
+
+
+def test_a_document_of_version_4_can_be_imported(site: Site) -> None:
+    nodes = [{"id": "s", "activityType": "Start"}, {"id": "calc", "activityType": "Script"}]
+    old = {"code": "old-flow", "name": "采购申请", "nodes": nodes, "transitions": []}
+    visitor = visit(site, "designer")
+    refused = visitor.post("/designer/import", text=json.dumps(old))
+    assert refused.status == 422
+    assert "The step “calc” is a Script, which does not exist any more" in refused.text
+    assert visitor.post("/designer/import", text=json.dumps({**old, "nodes": nodes[:1]})).status == 303
+    (row,) = site.services.catalog.query(actor_of(site, "designer"), DefinitionQuery(name="old-flow")).items
+    assert row.display_name == "采购申请"

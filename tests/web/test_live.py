@@ -19,7 +19,7 @@ def test_live_numbers_have_an_etag(site: Site) -> None:
     instance, visitor = start_leave(site), visit(site, "manager")
     path = f"/live?task={first_task(site)}&instance={instance}"
     first = visitor.get(path)
-    assert first.response.json == {"tasks": 1, "task": "open", "instance": "1"}
+    assert first.response.json == {"tasks": 1, "notices": "1", "task": "open", "instance": "1"}
     again = visitor.get(path, **{"If-None-Match": first.response.headers["ETag"]})
     assert again.status == 304
     site.services.inbox.complete(actor_of(site, "manager"), first_task(site), "approved")
@@ -40,4 +40,9 @@ def test_a_task_that_was_handed_over_is_over_for_who_had_it(site: Site) -> None:
 def test_what_may_not_be_read_has_no_state(site: Site) -> None:
     instance = start_leave(site)
     assert visit(site, "designer").get(f"/live?instance={instance}").response.json["instance"] == ""
-    assert visit(site, "employee").get("/live").response.json == {"tasks": 0, "task": "", "instance": ""}
+    assert visit(site, "employee").get("/live").response.json == {
+        "tasks": 0,
+        "notices": "0",
+        "task": "",
+        "instance": "",
+    }

@@ -12,7 +12,7 @@ from tests.support.pages import actor_of, leave_request, make_office, start_leav
 from tests.support.web import Site
 from webapp.engine.instances.model import InstanceStatus
 from webapp.services.queries import InstanceQuery, Paging, Sort
-from webapp.web.monitor import read_query
+from webapp.web.instance_filters import read_query
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from jinja2 import nodes
 from tests.support.web import CATALOG, Site, make_site
 
 ROOT = Path(__file__).parents[2] / "templates"
-TEMPLATES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.html"))
+TEMPLATES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.html") if path.parent.name != "email")
 PAGES = [name for name in TEMPLATES if "/_" not in name and not name.startswith("components/") and name != "base.html"]
 ICONS = (ROOT.parent / "static" / "icons.json").read_text(encoding="utf-8")
 

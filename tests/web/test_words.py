@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from datetime import UTC, timedelta
 from decimal import Decimal
@@ -153,9 +154,139 @@ def test_long_pauses_get_a_line_of_their_own(page: PageText) -> None:
 
 
 def test_an_action_without_a_sentence_is_named(page: PageText) -> None:
-    line = Words(page, NAMES, "eve").trail([entry("command", "migrate", actor_id="ann", reason="New rules")])[0]
-    assert plain(line.text) == "Ann Berg: migrate"
+    line = Words(page, NAMES, "eve").trail([entry("command", "polish", actor_id="ann", reason="New rules")])[0]
+    assert plain(line.text) == "Ann Berg: polish"
     assert line.comment == "New rules"
+
+
+ACTIONS = {
+    *("start", "cancel", "retry", "suspend", "resume", "terminate", "jump", "migrate", "updateVariables", "withdraw"),
+    *("complete", "undo", "transfer", "add", "remove", "claim", "release", "delegate", "urge", "return", "recall"),
+    *("signal", "work", "workFailed", "extendLock", "resumeBookmark"),
+    *("autoApproved", "decide", "decideFailed", "escalate", "handOver", "remind", "overdue"),
+}
+SILENT = {"due", "childEnded", "restartChild", "purge"}
+"""What nobody did, told by the steps that followed, and what no instance is left to tell of."""
+
+
+def spoken_actions() -> set[str]:
+    """Return the action of every command that the services make, as far as their source names it."""
+    makers = {"command", "system_command", "_operate", "_act", "act"}
+    found = set()
+    for path in (Path(__file__).parents[2] / "webapp" / "services").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        constants = {
+            node.targets[0].id: node.value.value
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        }
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in makers:
+                for given in call.args[:3]:
+                    if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                        found.add(given.value)
+                    elif isinstance(given, ast.Name) and given.id in constants:
+                        found.add(constants[given.id])
+    return found
+
+
+def test_every_command_of_the_services_is_known_here() -> None:
+    spoken = spoken_actions()
+    assert {"suspend", "jump", "claim", "workFailed"} <= spoken, "the source is not read as it was"
+    assert spoken - ACTIONS - SILENT == set()
+
+
+@pytest.mark.parametrize("action", sorted(ACTIONS))
+def test_every_action_of_the_trail_has_its_sentence(page: PageText, chinese: PageText, action: str) -> None:
+    for shown in (page, chinese):
+        line = Words(shown, NAMES, "eve").trail([entry("command", action, actor_id="ann", node_name="Check")])[0]
+        assert plain(line.text) and action not in plain(line.text).split()[1:2], plain(line.text)
+        assert shown.has(f"ui.trail.command.{action}")
+        assert line.icon != "circle-dot", f"{action} has no mark of its own"
+
+
+def test_a_command_names_what_it_changed(page: PageText) -> None:
+    def sub(action: str, **details: Any) -> str:
+        return Words(page, NAMES, "eve").trail([entry("command", action, actor_id="ann", details=details)])[0].sub
+
+    assert sub("updateVariables", set=["days", "reason"], removed=["note"]) == "set: days, reason · removed: note"
+    assert sub("updateVariables", set=["days"], removed=[]) == "set: days"
+    assert sub("jump", toNodeId="Check") == "to Check"
+    assert sub("migrate", fromVersion=1, toVersion=2) == "from version 1 · to version 2"
+
+
+def test_what_nobody_started_says_so(page: PageText) -> None:
+    line = Words(page, NAMES, "eve").trail([entry("command", "start")])[0]
+    assert plain(line.text) == "The request was started by a timer, a signal or another request"
+
+
+@pytest.mark.parametrize(
+    ("shown", "text", "sub"),
+    [
+        (wait(who="role:clerks", claimable=True), "Somebody of role clerks has to take Check.", ""),
+        (wait(who="role:clerks", claimable=True, claimed_by="ann"), "Ann Berg has to decide on Check.", ""),
+        (
+            wait(who="ann", decided_by="ann", outcome="approved", held_until=NOW),
+            "Ann Berg has decided Check: Approved. It can be taken back until then.",
+            "",
+        ),
+        (
+            wait(BookmarkKind.EXTERNAL_TASK, signal="scan", worker="w1", held_until=NOW + timedelta(1), retries=2),
+            "The worker w1 works on Check, topic scan.",
+            "2 tries left",
+        ),
+        (
+            wait(BookmarkKind.EXTERNAL_TASK, signal="scan", worker="w1", held_until=NOW - timedelta(1), retries=1),
+            "Check waits for a worker under the topic scan.",
+            "1 try left · Last held by w1",
+        ),
+        (
+            wait(BookmarkKind.RETRY, attempt=2, max_attempts=3),
+            "Check failed and is tried again: try 2 of 3.",
+            "",
+        ),
+        (
+            wait(BookmarkKind.RETRY, reason="background"),
+            "Check runs in the background as soon as there is room.",
+            "",
+        ),
+        (
+            wait(BookmarkKind.TIMER, failures=1),
+            "Check waits for its time.",
+            "Could not be carried out once; the log says why",
+        ),
+        (
+            wait(BookmarkKind.TIMER, failures=3),
+            "Check waits for its time.",
+            "Could not be carried out 3 times; the log says why",
+        ),
+        (wait(BookmarkKind.REMINDER, reason="due"), "Check becomes overdue then.", ""),
+        (wait(BookmarkKind.REMINDER, reason="remind"), "A reminder of Check is sent then.", ""),
+        (wait(BookmarkKind.NODE_TIMEOUT, action="Fault"), "Check has a time limit; it then fails.", ""),
+    ],
+)
+def test_a_wait_says_what_it_is(page: PageText, shown: Wait, text: str, sub: str) -> None:
+    line = Words(page, NAMES, "eve").waits([shown])[0]
+    assert (plain(line.text), line.sub) == (text, sub)
+
+
+def test_limits_and_reminders_come_last_and_are_no_reason_to_stand_still(page: PageText) -> None:
+    waits = [wait(BookmarkKind.REMINDER, reason="due"), wait(BookmarkKind.INSTANCE_TIMEOUT), wait(BookmarkKind.TIMER)]
+    words = Words(page, NAMES, "eve")
+    assert plain(words.waits(waits)[0].text) == "Check waits for its time."
+    assert words.say(overview(*waits)).title == "Check waits for its time."
+    assert words.say(overview(waits[0])).title == "Running"
+
+
+def test_a_lock_and_a_decision_show_until_when_they_hold(page: PageText) -> None:
+    soon = NOW + timedelta(minutes=5)
+    words = Words(page, NAMES, "eve")
+    held = wait(BookmarkKind.EXTERNAL_TASK, signal="scan", worker="w1", held_until=soon, due_at=None)
+    decided = wait(who="ann", decided_by="ann", outcome="approved", held_until=soon, due_at=NOW)
+    assert [line.due_at for line in words.waits([held, decided])] == [soon, soon]
 
 
 def test_a_fault_tells_its_causes_down_to_the_first(page: PageText) -> None:

@@ -45,13 +45,20 @@ class Token(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Tenant(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A partition beside the platform."""
+    """A partition beside the platform, in the platform's database or in one of its own (spec 8.10).
+
+    ``database_url`` may hold a password: it is shown masked only.
+    """
 
     id: str
     name: str
     enabled: bool = True
     database_url: str | None = None
     created_at: datetime
+
+    def __repr__(self) -> str:
+        """Tell which tenant it is, and nothing of its database's address."""
+        return f"Tenant(id={self.id!r}, enabled={self.enabled}, own_database={self.database_url is not None})"
 
 
 def groups_of(roles: Iterable[str], department: str | None) -> list[str]:
@@ -62,11 +69,36 @@ def groups_of(roles: Iterable[str], department: str | None) -> list[str]:
     return groups
 
 
+class Substitution(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An absence: from *starts_at* to before *ends_at* the substitute acts for the absent account (decision D34).
+
+    ``definitions`` limits it to workflows of these names; none means all. There are no chains.
+    """
+
+    id: str
+    tenant_id: str | None = None
+    absent_id: str
+    substitute_id: str
+    starts_at: datetime
+    ends_at: datetime
+    definitions: tuple[str, ...] = ()
+    created_at: datetime
+    created_by: str | None = None
+
+
+class StandIn(msgspec.Struct, frozen=True):
+    """For whom an account stands in now, and in which workflows; none means all."""
+
+    absent: str
+    definitions: tuple[str, ...] = ()
+
+
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
     """Who calls: every service method's first argument. ``partition`` None is the platform.
 
     ``principals`` are what an assignee key may be for it: the login name, ``role:…`` of each role,
-    ``department:…``. ``request_id`` goes to the audit trail and the log.
+    ``department:…``. ``request_id`` goes to the audit trail and the log; ``token_id`` is that of the API token
+    it called with, if it did. ``stands_in`` tells for whom it acts as a substitute when the call begins.
     """
 
     account_id: str
@@ -79,6 +111,8 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     language: str = "en"
     theme: str | None = None
     request_id: str | None = None
+    token_id: str | None = None
+    stands_in: tuple[StandIn, ...] = ()
 
     @property
     def principals(self) -> tuple[str, ...]:
@@ -88,3 +122,11 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     def may(self, permission: str) -> bool:
         """Whether one of the actor's roles bundles the permission."""
         return permission in self.permissions
+
+    def stands_in_for(self, name: str, definition_name: str) -> bool:
+        """Whether the actor is the substitute of that account in that workflow now."""
+        return name in self.absent(definition_name)
+
+    def absent(self, definition_name: str) -> list[str]:
+        """Return the accounts for which the actor stands in, in that workflow."""
+        return [one.absent for one in self.stands_in if not one.definitions or definition_name in one.definitions]

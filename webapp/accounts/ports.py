@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from webapp.accounts.model import Account, Tenant, Token
+from webapp.accounts.model import Account, Substitution, Tenant, Token
 
 
 class AccountStore(Protocol):
@@ -20,6 +20,12 @@ class AccountStore(Protocol):
 
     def insert(self, account: Account) -> None:
         """Insert the account and its roles. :raises webapp.engine.ports.stores.DuplicateRecord: the name is taken."""
+
+    def insert_all(self, accounts: Sequence[Account]) -> None:
+        """Insert accounts and their roles, all or none.
+
+        :raises webapp.engine.ports.stores.DuplicateRecord: a name is taken.
+        """
 
     def update(self, account: Account) -> None:
         """Replace the account's row and its roles."""
@@ -35,6 +41,21 @@ class AccountStore(Protocol):
 
     def directory(self) -> Sequence[Account]:
         """Return all accounts of all partitions without password hashes (for the directory's copy)."""
+
+    def insert_substitution(self, substitution: Substitution) -> None:
+        """Store a substitution."""
+
+    def delete_substitution(self, tenant_id: str | None, substitution_id: str) -> None:
+        """Delete a substitution of that partition."""
+
+    def find_substitution(self, tenant_id: str | None, substitution_id: str) -> Substitution | None:
+        """Return the partition's substitution of that id, or None."""
+
+    def substitutions(self, tenant_id: str | None, account: str | None = None) -> Sequence[Substitution]:
+        """Return the partition's substitutions, of *account* those it is absent or substitute in: start, then id."""
+
+    def substitutions_ending_after(self, at: datetime) -> Sequence[Substitution]:
+        """Return the substitutions of all partitions that are not over (for the directory's copy): start, then id."""
 
     def insert_token(self, token: Token) -> None:
         """Store a token."""
@@ -53,6 +74,9 @@ class AccountStore(Protocol):
 
     def insert_tenant(self, tenant: Tenant) -> None:
         """Insert a tenant. :raises webapp.engine.ports.stores.DuplicateRecord: the id is taken."""
+
+    def update_tenant(self, tenant: Tenant) -> None:
+        """Replace the tenant's row."""
 
     def tenants(self) -> Sequence[Tenant]:
         """Return all tenants by id."""

@@ -47,7 +47,9 @@ def _ensure_account(name: str) -> bool:
     if accounts.find_by_name(name) is not None:
         return False
     wanted = next(account for account in DEMO_ACCOUNTS if account.name == name)
-    accounts.create(name=name, password=name, display_name=wanted.display_name, roles=(wanted.role,))
+    # An address of a domain that never is (RFC 2606): with a mail server set up, one can watch what would be sent.
+    email = f"{name}@example.test"
+    accounts.create(name=name, password=name, display_name=wanted.display_name, email=email, roles=(wanted.role,))
     return True
 
 

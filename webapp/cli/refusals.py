@@ -23,12 +23,13 @@ def refusals_shown(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except WorkflowError as refusal:
-            raise click.ClickException(_text(refusal)) from refusal
+            raise click.ClickException(refusal_text(refusal)) from refusal
 
     return guarded
 
 
-def _text(refusal: WorkflowError) -> str:
+def refusal_text(refusal: WorkflowError) -> str:
+    """Return a refusal's text, every problem on a line of its own, and what the database said."""
     catalog = installation().catalog
     lines = [catalog.text(refusal.key, refusal.params)]
     for problem in refusal.problems:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import logging
+import signal
 import socket
 import sys
+from types import FrameType
 from typing import Any, cast
 
 import click
@@ -17,6 +19,7 @@ from gunicorn.glogging import Logger
 from gunicorn.util import import_app
 from gunicorn.workers.base import Worker
 
+from webapp.cli.worker import make_poller
 from webapp.config import Settings
 from webapp.poller import Poller
 from webapp.web.deps import installation
@@ -100,7 +103,7 @@ class _Server(BaseApplication):
             "control_socket_disable": True,
             "proc_name": "waypost",
             "when_ready": self._when_ready,
-            "post_worker_init": self._start_poller,
+            "post_worker_init": self._worker_ready,
             "worker_exit": self._stop_poller,
         }
         for name, value in options.items():
@@ -114,20 +117,28 @@ class _Server(BaseApplication):
         click.echo(f"Waypost is at {_address(self._settings)}")
         sys.stdout.flush()
 
+    def _worker_ready(self, worker: Worker) -> None:
+        _answer_who_waits(cast("Flask", worker.wsgi))
+        self._start_poller(worker)
+
     def _start_poller(self, worker: Worker) -> None:
         here = cast("Flask", worker.wsgi).extensions["waypost"]
-        settings = here.settings
-        if not settings.poller:
-            return
-        self._poller = Poller(
-            here.services.housekeeping,
-            threads=settings.poller_threads,
-            poll_interval_seconds=settings.poll_interval_seconds,
-            housekeeping_interval_seconds=settings.housekeeping_interval_seconds,
-            lease_seconds=settings.lock_lease_seconds,
-        )
-        self._poller.start()
+        if here.settings.poller:
+            self._poller = make_poller(here)
+            self._poller.start()
 
     def _stop_poller(self, arbiter: Arbiter, worker: Worker) -> None:
         if self._poller is not None:
             self._poller.stop()
+
+
+def _answer_who_waits(app: Flask) -> None:
+    """At the end of the process answer long polls at once: gunicorn waits for every request at hand."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        app.extensions["waypost"].services.external_tasks.close()
+        if callable(before):
+            before(number, frame)
+
+    signal.signal(signal.SIGTERM, end)

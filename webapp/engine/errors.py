@@ -105,9 +105,17 @@ class NotFound(WorkflowError):
 
 
 class Conflict(WorkflowError):
-    """The present state forbids the operation, or somebody else was faster."""
+    """The present state forbids the operation, or somebody else was faster.
+
+    A ``status`` among the *params* is a fact of the conflict too: programs read it, people read the text.
+    """
 
     code = CONFLICT_INSTANCE
+
+    def __init__(self, key: str, **more: Any) -> None:
+        super().__init__(key, **more)
+        if "status" in self.params:
+            self.details.setdefault("status", str(self.params["status"]))
 
 
 class StaleRevision(WorkflowError):

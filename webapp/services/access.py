@@ -49,12 +49,15 @@ def may_operate(actor: Actor, definition: WorkflowDefinition) -> bool:
 
 
 def may_read(actor: Actor, instance: WorkflowInstance, definition: WorkflowDefinition | None, work: UnitOfWork) -> bool:
-    """Whether the actor may read the instance: by permission, as owner, starter, assignee ever, or copied (6.7)."""
+    """Whether the actor may read the instance: by permission, as owner, starter, assignee ever, copied, or as the
+    substitute of one of these (6.7, D34).
+    """
     if actor.may(INSTANCES_READ) or actor.name in (instance.starter_id, instance.requested_by):
         return True
     if definition is not None and owns(actor, definition):
         return True
-    return any(work.instances.may_read(actor.partition, instance.id, who) for who in actor.principals)
+    everybody = (*actor.principals, *actor.absent(instance.definition_name))
+    return any(work.instances.may_read(actor.partition, instance.id, who) for who in everybody)
 
 
 def require_read(

@@ -13,13 +13,14 @@ from webapp.accounts.model import Account, Actor, Tenant, Token
 from webapp.accounts.passwords import MAX_PASSWORD_LENGTH, Passwords
 from webapp.accounts.permissions import DEFAULT_ROLES, permissions_of
 from webapp.accounts.ports import AccountStore
+from webapp.accounts.tenants import TenantDirectory
 from webapp.accounts.tokens import hash_token, new_token
 from webapp.engine.clock import Clock, IdSource
-from webapp.engine.errors import InputInvalid
+from webapp.engine.errors import DENIED_PERMISSION, Denied, InputInvalid
 from webapp.engine.instances.limits import MAX_ACCOUNT, MAX_TITLE
 from webapp.engine.ports.stores import DuplicateRecord
 from webapp.services.directory import AccountDirectory
-from webapp.services.storage import answered
+from webapp.services.storage import answered, asked
 from webapp.services.texts import check_text, require_text
 
 LANGUAGES: Final = ("en", "zh")
@@ -37,40 +38,51 @@ class AccountService:
         *,
         accounts: AccountStore,
         directory: AccountDirectory,
+        tenants: TenantDirectory,
         passwords: Passwords,
         clock: Clock,
         ids: IdSource,
     ) -> None:
         self._accounts = accounts
         self._directory = directory
+        self._tenants = tenants
         self._passwords = passwords
         self._clock = clock
         self._ids = ids
 
     def authenticate(self, name: str, password: str) -> Account | None:
-        """Return the account if name and password fit and it is not disabled; None otherwise, after the same work."""
-        account = answered(lambda: self._accounts.find_by_name(name))
+        """Return the account if name and password fit and it is not disabled; None otherwise, after the same work.
+
+        :raises Denied: they fit, and its tenant is disabled.
+        """
+        account = asked(lambda: self._accounts.find_by_name(name))
         stored = account.password_hash if account is not None else None
         fits = self._passwords.verify(stored, password)
         if account is None or stored is None or not fits or account.disabled:
             return None
-        answered(lambda: self._accounts.touch(account.id, self._clock.now()))
+        self._require_tenant(account)
+        asked(lambda: self._accounts.touch(account.id, self._clock.now()))
         if self._passwords.outdated(stored):
             renewed = msgspec.structs.replace(account, password_hash=self._passwords.hash(password))
             answered(lambda: self._accounts.update(renewed))
         return account
 
     def find(self, account_id: str) -> Account | None:
-        """Return the account of a session, unless it is gone or disabled."""
-        account = answered(lambda: self._accounts.find(account_id))
-        return None if account is None or account.disabled else account
+        """Return the account of a session, unless it is gone, disabled, or of a disabled tenant."""
+        account = asked(lambda: self._accounts.find(account_id))
+        return None if account is None or account.disabled or self._is_shut(account) else account
 
     def find_by_name(self, name: str) -> Account | None:
         """Return the account with that login name, disabled or not: for the command line."""
-        return answered(lambda: self._accounts.find_by_name(name))
+        return asked(lambda: self._accounts.find_by_name(name))
 
     def actor(self, account: Account, request_id: str | None = None) -> Actor:
-        """Return the account as the actor of calls."""
+        """Return the account as the actor of calls, with those for whom it stands in now.
+
+        :raises Denied: its tenant is disabled.
+        """
+        self._require_tenant(account)
+        self._directory.refresh()
         return Actor(
             account_id=account.id,
             name=account.name,
@@ -82,17 +94,21 @@ class AccountService:
             language=account.language or LANGUAGES[0],
             theme=account.theme,
             request_id=request_id,
+            stands_in=self._directory.stands_in(account.tenant_id, account.name),
         )
 
     def actor_for_token(self, text: str, request_id: str | None = None) -> Actor | None:
-        """Return the actor of an API token, unless it is unknown, over its time, or its account disabled."""
-        found = answered(lambda: self._accounts.find_token(hash_token(text)))
+        """Return the actor of an API token, unless it is unknown, over its time, or its account disabled.
+
+        :raises Denied: its account's tenant is disabled.
+        """
+        found = asked(lambda: self._accounts.find_token(hash_token(text)))
         if found is None:
             return None
         token, account = found
         if account.disabled or (token.expires_at is not None and token.expires_at <= self._clock.now()):
             return None
-        return self.actor(account, request_id)
+        return msgspec.structs.replace(self.actor(account, request_id), token_id=token.id)
 
     def create(
         self,
@@ -165,16 +181,16 @@ class AccountService:
     def names(self, actor: Actor, logins: Collection[str]) -> dict[str, str]:
         """Return login name to shown name, for those that are accounts of the actor's partition."""
         wanted = {login for login in logins if login}
-        return answered(lambda: self._accounts.display_names(actor.partition, wanted)) if wanted else {}
+        return asked(lambda: self._accounts.display_names(actor.partition, wanted)) if wanted else {}
 
     def search(self, actor: Actor, keyword: str | None = None, limit: int = 20) -> list[Account]:
         """Return accounts of the actor's partition that can be handed a task, without their password hashes."""
-        found = answered(lambda: self._accounts.list(actor.partition, keyword, limit))
+        found = asked(lambda: self._accounts.list(actor.partition, keyword, limit))
         return [msgspec.structs.replace(one, password_hash=None) for one in found if not one.disabled]
 
     def tokens(self, actor: Actor) -> Sequence[Token]:
         """Return the actor's own tokens, newest first."""
-        return answered(lambda: self._accounts.tokens(actor.account_id))
+        return asked(lambda: self._accounts.tokens(actor.account_id))
 
     def create_token(self, account_id: str, name: str, expires_at: datetime | None = None) -> tuple[Token, str]:
         """Make a token for an account; its text is returned once and stored nowhere."""
@@ -196,8 +212,16 @@ class AccountService:
         """Delete one of the actor's own tokens."""
         answered(lambda: self._accounts.delete_token(actor.account_id, token_id))
 
+    def _is_shut(self, account: Account) -> bool:
+        return asked(lambda: self._tenants.is_disabled(account.tenant_id))
+
+    def _require_tenant(self, account: Account) -> None:
+        if self._is_shut(account):
+            params = {"tenant": account.tenant_id}
+            raise Denied("services.tenant_disabled", code=DENIED_PERMISSION, params=params)
+
     def _own(self, actor: Actor) -> Account:
-        account = answered(lambda: self._accounts.find(actor.account_id))
+        account = asked(lambda: self._accounts.find(actor.account_id))
         if account is None:
             raise InputInvalid("services.account.gone", path="account")
         return account
@@ -215,7 +239,7 @@ class AccountService:
         return self._passwords.hash(password)
 
     def _ensure_tenant(self, tenant_id: str) -> None:
-        if answered(lambda: self._accounts.find_tenant(tenant_id)) is not None:
+        if asked(lambda: self._accounts.find_tenant(tenant_id)) is not None:
             return
         tenant = Tenant(id=tenant_id, name=tenant_id, created_at=self._clock.now())
         try:

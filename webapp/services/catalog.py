@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -36,6 +36,8 @@ from webapp.engine.ports.queries import (
 from webapp.engine.ports.stores import WHOLE, DuplicateRecord, Partition, RevisionConflict, UnitOfWork
 from webapp.engine.runtime.engine import Engine
 from webapp.services.access import may_start, require
+from webapp.services.calendars import CalendarCopy
+from webapp.services.child_definitions import child_warnings
 from webapp.services.definition_rules import (
     Change,
     check_display_name,
@@ -49,6 +51,7 @@ from webapp.services.definition_rules import (
     text_kind,
     with_status,
 )
+from webapp.services.definition_timers import DefinitionTimers
 from webapp.services.definitions import DefinitionCache, definition_missing, errors_of
 from webapp.services.storage import Storage
 from webapp.services.texts import check_text
@@ -56,17 +59,28 @@ from webapp.services.views import FunctionHelp
 
 MAX_NAME = 128
 CREATE_ATTEMPTS = 20
+TIMED_ACTIONS = ("publish", "disable", "archive")
 
 
 class CatalogService:
     """The use cases of definitions."""
 
     def __init__(
-        self, *, engine: Engine, storage: Storage, definitions: DefinitionCache, clock: Clock, ids: IdSource
+        self,
+        *,
+        engine: Engine,
+        storage: Storage,
+        definitions: DefinitionCache,
+        timers: DefinitionTimers,
+        calendars: CalendarCopy,
+        clock: Clock,
+        ids: IdSource,
     ) -> None:
         self._engine = engine
         self._storage = storage
         self._definitions = definitions
+        self._timers = timers
+        self._calendars = calendars
         self._clock = clock
         self._ids = ids
 
@@ -130,10 +144,10 @@ class CatalogService:
         """Publish a draft that has no error. :raises DefinitionInvalid: with every error at once (2.1)."""
         require(actor, DEFINITIONS_PUBLISH)
         check_text("note", note, MAX_REMARK)
-        at = self._clock.now()
+        at, known = self._clock.now(), self._known_calendars(actor.partition)
 
         def change(stored: WorkflowDefinition) -> WorkflowDefinition:
-            errors = errors_of(self._engine.validate(stored))
+            errors = errors_of(self._engine.validate(stored, known))
             if errors:
                 raise DefinitionInvalid("services.definition.invalid", problems=errors)
             return msgspec.structs.replace(
@@ -144,12 +158,12 @@ class CatalogService:
                 publish_note=note,
             )
 
-        return self._change(actor, id, "publish", change, expected_revision, (DefinitionStatus.DRAFT,))
+        return self._change_published(actor, id, "publish", change, expected_revision, (DefinitionStatus.DRAFT,))
 
     def disable(self, actor: Actor, id: str, expected_revision: int | None = None) -> WorkflowDefinition:
         """Refuse new instances of a published version; those that run go on (2.1)."""
         require(actor, DEFINITIONS_PUBLISH)
-        return self._change(
+        return self._change_published(
             actor,
             id,
             "disable",
@@ -162,7 +176,7 @@ class CatalogService:
         """Put a version away, from any status; archiving again changes nothing (2.1)."""
         require(actor, DEFINITIONS_PUBLISH)
         change = with_status(DefinitionStatus.ARCHIVED)
-        return self._change(actor, id, "archive", change, expected_revision, tuple(DefinitionStatus))
+        return self._change_published(actor, id, "archive", change, expected_revision, tuple(DefinitionStatus))
 
     def delete(self, actor: Actor, id: str, expected_revision: int | None = None) -> None:
         """Delete a draft. :raises Conflict: it is no draft (2.1)."""
@@ -224,6 +238,24 @@ class CatalogService:
         )
         return self._storage.read(actor.partition, lambda work: work.definitions.list(actor.partition, query)).items
 
+    def offered(self, actor: Actor, keyword: str | None = None) -> list[DefinitionSummary]:
+        """Return what a person would start: what the actor may start but for what a signal or a schedule starts.
+
+        Published content never changes and is kept by the process, so each definition is read once.
+        """
+        return [offer for offer in self.startable(actor, keyword) if not self._starts_itself(actor.partition, offer.id)]
+
+    def _starts_itself(self, partition: Partition, definition_id: str) -> bool:
+        definition = self._definitions.get(partition, definition_id).definition
+        start = next((node for node in definition.nodes if node.activity_type == "Start"), None)
+        if start is None:
+            return False
+        # Written in PascalCase, read in camelCase as well (D35).
+        return any(
+            start.properties.get(name, start.properties.get(name[0].lower() + name[1:])) not in (None, "")
+            for name in ("SignalName", "Cron")
+        )
+
     def categories(self, actor: Actor) -> Sequence[str]:
         """Return the categories in use, sorted."""
         if not actor.may(DEFINITIONS_READ):
@@ -234,13 +266,19 @@ class CatalogService:
         """Return every error and warning of the stored definition, or of the document; changes nothing."""
         stored = self.get(actor, id)
         if document is None:
-            return self._engine.validate(stored)
+            return self._problems(actor.partition, stored)
         try:
             given = codec.read_definition(document)
         except InputInvalid as invalid:
             # A document that cannot even be read is what the caller asked to know about.
             return list(invalid.problems)
-        return self._engine.validate(msgspec.structs.replace(given, id=stored.id, name=stored.name))
+        given = msgspec.structs.replace(given, id=stored.id, name=stored.name, version=stored.version)
+        return self._problems(actor.partition, given)
+
+    def _problems(self, partition: Partition, definition: WorkflowDefinition) -> list[Problem]:
+        registry = self._engine.registry
+        warnings = self._storage.read(partition, lambda work: child_warnings(work, partition, definition, registry))
+        return [*self._engine.validate(definition, self._known_calendars(partition)), *warnings]
 
     def diff(self, actor: Actor, id: str, other_id: str) -> DefinitionDiff:
         """Return what was added, removed and changed between two definitions."""
@@ -277,6 +315,10 @@ class CatalogService:
         if chosen is TextKind.CONDITION:
             return evaluator.condition(text, variables)
         return evaluator.evaluate(text, variables)
+
+    def _known_calendars(self, partition: Partition) -> Collection[str] | None:
+        self._calendars.refresh()
+        return self._calendars.names(partition)
 
     def _insert(self, actor: Actor, action: str, content: WorkflowDefinition) -> WorkflowDefinition:
         check_name(content)
@@ -315,6 +357,20 @@ class CatalogService:
 
         return self._storage.write(partition, block, settled=lambda work: work.definitions.find(partition, draft.id))
 
+    def _change_published(
+        self,
+        actor: Actor,
+        id: str,
+        action: str,
+        change: Change,
+        expected_revision: int | None,
+        allowed: tuple[DefinitionStatus, ...],
+    ) -> WorkflowDefinition:
+        """Change what is published under a name: its timer follows, and does not fire meanwhile (2.1)."""
+        name = self._find(actor.partition, id).name
+        with self._timers.changing(actor.partition, name):
+            return self._change(actor, id, action, change, expected_revision, allowed)
+
     def _change(
         self,
         actor: Actor,
@@ -343,6 +399,8 @@ class CatalogService:
                 raise stale(stored_definition(work, partition, id)) from conflict
             entry = self._entry(actor, action, changed, before=facts(stored), after=facts(changed))
             work.audit.append(partition, [entry])
+            if action in TIMED_ACTIONS:
+                self._timers.follow(work, changed)
             written.append(changed)
             return changed
 

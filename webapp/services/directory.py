@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Collection
-from datetime import datetime, timedelta
 
 import msgspec
 
-from webapp.accounts.model import Account, groups_of
+from webapp.accounts.model import Account, StandIn, Substitution, groups_of
 from webapp.accounts.ports import AccountStore
 from webapp.engine.clock import Clock
 from webapp.engine.ports.stores import Partition, StoreFailure
+from webapp.services.process_copies import ProcessCopy
 from webapp.services.storage import unavailable
 
 log = logging.getLogger("waypost.directory")
 
 
-class _Copy(msgspec.Struct, frozen=True):
-    """The accounts as they stood at one moment; replaced as a whole, so that readers need no lock."""
+class Person(msgspec.Struct, frozen=True):
+    """What is told of an account without a read: the name that people see, where and how it is told things."""
 
-    read_at: datetime
+    label: str
+    email: str | None
+    language: str | None
+    department: str | None
+
+
+class _Copy(msgspec.Struct, frozen=True):
+    """The accounts as they stood at one moment."""
+
+    people: dict[tuple[Partition, str], Person]
+
     known: dict[Partition, frozenset[str]]
     disabled: dict[Partition, frozenset[str]]
     members: dict[tuple[Partition, str], frozenset[str]]
+    substitutions: dict[tuple[Partition, str], tuple[Substitution, ...]]
 
 
 class AccountDirectory:
@@ -33,54 +43,57 @@ class AccountDirectory:
     def __init__(self, accounts: AccountStore, clock: Clock, seconds: float = 5) -> None:
         self._accounts = accounts
         self._clock = clock
-        self._age = timedelta(seconds=seconds)
-        self._lock = threading.Lock()
-        self._copy: _Copy | None = None
+        self._copy = ProcessCopy(self._read, clock, seconds, _failed)
 
     def refresh(self) -> None:
         """Read the accounts again if the copy is too old; a failure keeps the copy that is there.
 
         :raises Unavailable: there is no copy yet.
         """
-        if self._is_fresh():
-            return
-        with self._lock:
-            if self._is_fresh():
-                return
-            try:
-                accounts = self._accounts.directory()
-            except StoreFailure as failure:
-                if self._copy is None:
-                    raise unavailable(failure) from failure
-                log.warning("the directory of accounts could not be read; the old copy is used", exc_info=True)
-                return
-            self._copy = _copy_of(accounts, self._clock.now())
+        self._copy.refresh()
 
     def forget(self) -> None:
         """Make the next refresh read again: an account was changed in this process."""
-        self._copy = None
+        self._copy.forget()
 
     def disabled(self, partition: str | None, ids: Collection[str]) -> frozenset[str]:
         """Return those of the ids that are disabled accounts."""
-        copy = self._copy
+        copy = self._copy.value
         return frozenset() if copy is None else copy.disabled.get(partition, frozenset()).intersection(ids)
 
     def known(self, partition: str | None, ids: Collection[str]) -> frozenset[str]:
         """Return those of the ids that are accounts of the partition."""
-        copy = self._copy
+        copy = self._copy.value
         return frozenset() if copy is None else copy.known.get(partition, frozenset()).intersection(ids)
 
     def members(self, partition: str | None, principal: str) -> frozenset[str]:
         """Return the enabled accounts of ``role:NAME`` or ``department:NAME``."""
-        copy = self._copy
+        copy = self._copy.value
         return frozenset() if copy is None else copy.members.get((partition, principal), frozenset())
 
-    def _is_fresh(self) -> bool:
-        copy = self._copy
-        return copy is not None and self._clock.now() - copy.read_at <= self._age
+    def person(self, partition: str | None, name: str) -> Person | None:
+        """Return what the copy tells of an account of the partition, or None."""
+        copy = self._copy.value
+        return None if copy is None else copy.people.get((partition, name))
+
+    def stands_in(self, partition: str | None, name: str) -> tuple[StandIn, ...]:
+        """Return for whom an account is the substitute now, in the order of their absences."""
+        copy, now = self._copy.value, self._clock.now()
+        found = () if copy is None else copy.substitutions.get((partition, name), ())
+        return tuple(StandIn(one.absent_id, one.definitions) for one in found if one.starts_at <= now < one.ends_at)
+
+    def _read(self) -> _Copy:
+        accounts = self._accounts.directory()
+        return _copy_of(accounts, self._accounts.substitutions_ending_after(self._clock.now()))
 
 
-def _copy_of(accounts: Collection[Account], now: datetime) -> _Copy:
+def _failed(failure: StoreFailure, has_copy: bool) -> None:
+    if not has_copy:
+        raise unavailable(failure) from failure
+    log.warning("the directory of accounts could not be read; the old copy is used", exc_info=True)
+
+
+def _copy_of(accounts: Collection[Account], substitutions: Collection[Substitution]) -> _Copy:
     known: dict[Partition, set[str]] = {}
     disabled: dict[Partition, set[str]] = {}
     members: dict[tuple[Partition, str], set[str]] = {}
@@ -91,9 +104,15 @@ def _copy_of(accounts: Collection[Account], now: datetime) -> _Copy:
             continue
         for group in groups_of(account.roles, account.department):
             members.setdefault((account.tenant_id, group), set()).add(account.name)
+    standing: dict[tuple[Partition, str], list[Substitution]] = {}
+    for one in substitutions:
+        standing.setdefault((one.tenant_id, one.substitute_id), []).append(one)
     return _Copy(
-        read_at=now,
+        people={
+            (one.tenant_id, one.name): Person(one.label, one.email, one.language, one.department) for one in accounts
+        },
         known={partition: frozenset(names) for partition, names in known.items()},
         disabled={partition: frozenset(names) for partition, names in disabled.items()},
         members={group: frozenset(names) for group, names in members.items()},
+        substitutions={who: tuple(found) for who, found in standing.items()},
     )

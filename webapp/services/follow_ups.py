@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
 from webapp.engine.clock import Clock
 from webapp.engine.instances.journal import FollowUp
 from webapp.engine.ports.locks import Leases
+from webapp.engine.ports.stores import Partition
 from webapp.engine.runtime.commands import Wave
 from webapp.services.settings import ServiceSettings
 from webapp.services.storage import Storage
 
 log = logging.getLogger("waypost.follow_ups")
 
-Handler = Callable[[FollowUp], Wave | None]
+Handler = Callable[[FollowUp], Wave | Sequence[FollowUp] | None]
 """Carries a follow-up out as a command that deletes its row in its own transaction; None: it was void.
 
+A sequence: the row is gone already, and this is what came of it, stored.
 It runs its command with ``settle=False``: what the command owes in turn is run here, in a loop, never recursively.
 """
+
+
+class Postponed(Exception):
+    """Raised by a handler whose target cannot take it now; the row is kept and pushed back, and nothing is wrong."""
+
 
 RETRY_SECONDS = (1, 5, 25)
 
@@ -44,6 +51,8 @@ class FollowUpRunner:
         self._clock = clock
         self._settings = settings
         self._handlers: dict[str, Handler] = {}
+        self.wake: Callable[[Partition], None] = lambda partition: None
+        """Told when a call leaves follow-ups to the poller."""
 
     def register(self, action: str, handler: Handler) -> None:
         """Name the handler of an action. :raises ValueError: there is one already."""
@@ -56,16 +65,34 @@ class FollowUpRunner:
 
         Ends after 200 or after 5 seconds; the rest is the poller's.
         """
-        queue = deque(wave.write_set.new_follow_ups)
+        return self._run(deque(wave.write_set.new_follow_ups))
+
+    def run_one(self, owed: FollowUp) -> int:
+        """Run a follow-up whose time has come, if nobody else does; return how many ran, with what it owed in turn."""
+        return self._run(deque([owed]))
+
+    def run_due(self, claimed: Sequence[FollowUp]) -> int:
+        """Run claimed follow-ups, and what they owe in turn within the same bounds; return how many ran."""
+        left: deque[FollowUp] = deque()
+        for one in claimed:
+            left.extend(self.run_claimed(one))
+        return len(claimed) + self._run(left)
+
+    def _run(self, queue: deque[FollowUp]) -> int:
         deadline = self._clock.now() + timedelta(seconds=self._settings.follow_up_seconds)
         done = 0
         while queue and done < self._settings.follow_ups_per_call and self._clock.now() <= deadline:
             owed = queue.popleft()
+            if owed.due_at > self._clock.now():
+                # Its time has not come: a decision that can still be undone, for instance.
+                continue
             claimed = self._claim(owed)
             if claimed is None:
                 continue
             queue.extend(self.run_claimed(claimed))
             done += 1
+        for partition in {owed.tenant_id for owed in queue}:
+            self.wake(partition)
         return done
 
     def run_claimed(self, follow_up: FollowUp) -> Iterable[FollowUp]:
@@ -80,11 +107,14 @@ class FollowUpRunner:
                     follow_up.tenant_id, lambda work: work.follow_ups.delete(follow_up.tenant_id, follow_up.id)
                 )
                 return ()
+        except Postponed:
+            self._push_back(follow_up)
+            return ()
         except Exception:
             log.exception("follow-up %s (%s) failed", follow_up.id, follow_up.action)
             self._push_back(follow_up)
             return ()
-        return wave.write_set.new_follow_ups
+        return wave.write_set.new_follow_ups if isinstance(wave, Wave) else wave
 
     def _claim(self, owed: FollowUp) -> FollowUp | None:
         now = self._clock.now()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import msgspec
 
 from webapp.accounts.model import Actor
 from webapp.accounts.permissions import INSTANCES_OPERATE, INSTANCES_READ, INSTANCES_START
-from webapp.engine.definitions.model import DefinitionStatus, WorkflowDefinition
+from webapp.engine.cancellation import CancellationToken
+from webapp.engine.definitions.model import DefinitionStatus
 from webapp.engine.errors import (
     CONFLICT_BOOKMARK,
     CONFLICT_CORRELATION,
@@ -33,6 +35,7 @@ from webapp.engine.ports.queries import (
     InstanceSummary,
     Page,
     Paging,
+    Sort,
     check_page,
 )
 from webapp.engine.ports.stores import WHOLE, InstanceSnapshot, Partition, UnitOfWork
@@ -47,7 +50,7 @@ from webapp.services.access import (
     require,
     require_read,
 )
-from webapp.services.commands import Commands
+from webapp.services.commands import Commands, scoped
 from webapp.services.definitions import DefinitionCache, Prepared, definition_missing
 from webapp.services.storage import Storage
 from webapp.services.texts import check_text
@@ -58,6 +61,9 @@ T = TypeVar("T")
 ALLOW_DUPLICATE = "AllowDuplicate"
 REJECT_DUPLICATE = "RejectDuplicate"
 USE_EXISTING = "UseExisting"
+OF_PARTITION = "partition"
+OF_DEFINITION = "definition"
+REUSE_SCOPES = (OF_PARTITION, OF_DEFINITION)
 REUSE_POLICIES = (ALLOW_DUPLICATE, REJECT_DUPLICATE, USE_EXISTING)
 
 
@@ -71,6 +77,8 @@ class Starting(msgspec.Struct, frozen=True, kw_only=True):
     variables: JsonObject
     correlation_id: str | None
     reuse_policy: str
+    reuse_scope: str
+    cancellation: CancellationToken | None = None
 
 
 class InstanceService:
@@ -93,6 +101,8 @@ class InstanceService:
         variables: JsonObject | None = None,
         correlation_id: str | None = None,
         reuse_policy: str = ALLOW_DUPLICATE,
+        reuse_scope: str = OF_PARTITION,
+        cancellation: CancellationToken | None = None,
     ) -> StartResult:
         """Start a published definition, by id or by name, and return the instance after its first wave.
 
@@ -109,33 +119,64 @@ class InstanceService:
             variables=variables if variables is not None else {},
             correlation_id=correlation_id or None,
             reuse_policy=reuse_policy,
+            reuse_scope=reuse_scope,
+            cancellation=cancellation,
         )
         _check_start(asked)
         if asked.reuse_policy == ALLOW_DUPLICATE:
-            return self._start(actor, asked)
-        # Looked up and started under one lock, so that two starts at once make one instance (3.19).
-        with self._commands.locked(f"start:{actor.partition or ''}:{asked.correlation_id}"):
-            existing = self._existing(actor, asked)
-            return existing if existing is not None else self._start(actor, asked)
+            wave = self._start(actor, asked, settle=True)
+        else:
+            # Looked up and started under one lock, so that two starts at once make one instance (3.19).
+            with self._commands.locked(f"start:{scoped(actor.partition) or ':'}{asked.correlation_id}"):
+                existing = self._existing(actor, asked)
+                if existing is not None:
+                    return existing
+                wave = self._start(actor, asked, settle=False)
+            self._commands.settle_afterwards(wave)
+        return StartResult(instance=self._commands.as_it_stands(wave), created=True)
 
     def cancel(self, actor: Actor, instance_id: str, reason: str | None = None) -> WorkflowInstance:
         """Cancel an instance; one that has ended otherwise than Faulted stays as it is (3.13, D9)."""
         return self._operate(actor, instance_id, "cancel", reason, self._engine.cancel)
 
-    def retry(self, actor: Actor, instance_id: str, reason: str | None = None) -> WorkflowInstance:
-        """Run the node that made a Faulted instance fail once more (3.13). :raises Conflict: it is not Faulted."""
-        return self._operate(actor, instance_id, "retry", reason, self._engine.retry)
+    def retry(
+        self,
+        actor: Actor,
+        instance_id: str,
+        reason: str | None = None,
+        *,
+        restart: bool = False,
+        force: bool = False,
+    ) -> WorkflowInstance:
+        """Run the node that made a Faulted instance fail once more (3.13). :raises Conflict: it is not Faulted.
+
+        What the fault has undone is not done again: then a retry needs *force*, and is a conflict without it (3.22).
+
+        A node that failed with its child waits for it again, and the child is retried; *restart*: with a new child.
+        """
+        return self._operate(
+            actor, instance_id, "retry", reason, partial(self._engine.retry, restart=restart, force=force)
+        )
 
     def resume_bookmark(
-        self, actor: Actor, bookmark_id: str, inputs: JsonObject, expected_key: str | None = None
+        self,
+        actor: Actor,
+        bookmark_id: str,
+        inputs: JsonObject,
+        expected_key: str | None = None,
+        *,
+        cancellation: CancellationToken | None = None,
     ) -> WorkflowInstance:
-        """Resume any waiting point with inputs as they are: for operators and tests (3.16)."""
+        """Resume any waiting point with inputs as they are: for operators and tests (3.16).
+
+        :raises OperationCancelled: the token was set while an activity looked at it; nothing was stored.
+        """
         check_document(inputs, "inputs")
         bookmark = self._storage.read(actor.partition, lambda work: work.bookmarks.find(actor.partition, bookmark_id))
         if bookmark is None or bookmark.instance_id is None:
             raise NotFound("workflow.bookmark.not_found", code=NOTFOUND_BOOKMARK, params={"id": bookmark_id})
         self._require_operate(actor, self.find(actor, bookmark.instance_id))
-        command = self._commands.command(actor, "resumeBookmark", as_operator=True)
+        command = self._commands.command(actor, "resumeBookmark", as_operator=True, cancellation=cancellation)
 
         def decide(snapshot: InstanceSnapshot, prepared: Prepared) -> Wave:
             try:
@@ -147,7 +188,7 @@ class InstanceService:
                 raise _bookmark_gone() from missing
 
         wave = self._commands.change(actor.partition, bookmark.instance_id, decide, lost=_bookmark_gone)
-        return wave.instance
+        return self._commands.as_it_stands(wave)
 
     def get(self, actor: Actor, instance_id: str) -> WorkflowInstance:
         """Return the instance to somebody who may read it."""
@@ -179,6 +220,24 @@ class InstanceService:
             actor, instance_id, lambda work, instance: work.audit.by_instance(actor.partition, instance_id, paging)
         )
 
+    def children(self, actor: Actor, instance_id: str, paging: Paging = WHOLE) -> Page[InstanceSummary]:
+        """Return the children of an instance that the actor may read, those of them that he may read, oldest first."""
+        _check_window(paging)
+        self.get(actor, instance_id)
+        oldest_first = msgspec.structs.replace(paging, sorts=(Sort("createdAt"),))
+        return self.query(actor, InstanceQuery(parent_instance_id=instance_id, paging=oldest_first))
+
+    def parent(self, actor: Actor, instance: WorkflowInstance) -> WorkflowInstance | None:
+        """Return the parent of an instance; None for one at the top, and for one whose parent the actor may not read.
+
+        *instance* is one that the actor was given.
+        """
+        if instance.parent_instance_id is None:
+            return None
+        parent_id = instance.parent_instance_id
+        found = self._storage.read(actor.partition, lambda work: work.instances.find(actor.partition, parent_id))
+        return found if found is not None and self._may_read(actor, found) else None
+
     def query(self, actor: Actor, query: InstanceQuery | None = None) -> Page[InstanceSummary]:
         """Return a page of the instances that the actor may read."""
         asked = self._limited(actor, query or InstanceQuery())
@@ -189,11 +248,6 @@ class InstanceService:
         """Return the number of instances by status, under the other filters."""
         asked = self._limited(actor, query or InstanceQuery())
         return self._storage.read(actor.partition, lambda work: work.instances.counts(actor.partition, asked))
-
-    def definition_of(self, actor: Actor, instance_id: str) -> WorkflowDefinition:
-        """Return the definition an instance runs on, to whoever may read the instance (25, Calls)."""
-        instance = self.get(actor, instance_id)
-        return self._definitions.get(actor.partition, instance.definition_id).definition
 
     def may_operate(self, actor: Actor, instance: WorkflowInstance) -> bool:
         """Whether the actor may cancel, retry … this instance: by permission, or as owner of its definition."""
@@ -220,23 +274,25 @@ class InstanceService:
             instance_id,
             lambda snapshot, prepared: operation(snapshot, prepared.compiled, command, reason=reason),
         )
-        return wave.instance
+        return self._commands.as_it_stands(wave)
 
     def _require_operate(self, actor: Actor, instance: WorkflowInstance) -> None:
         if not self.may_operate(actor, instance):
             raise lacking(INSTANCES_OPERATE)
 
-    def _start(self, actor: Actor, asked: Starting) -> StartResult:
+    def _start(self, actor: Actor, asked: Starting, *, settle: bool) -> Wave:
         prepared = self._startable(actor, asked)
         request = StartRequest(
             variables=asked.variables,
             title=asked.title,
             correlation_id=asked.correlation_id,
             starter_id=actor.name,
+            instance_id=self._commands.new_instance_id(actor.partition),
         )
-        command = self._commands.command(actor, "start")
-        wave = self._commands.start(lambda: self._engine.start(prepared.compiled, request, command, actor.partition))
-        return StartResult(instance=wave.instance, created=True)
+        command = self._commands.command(actor, "start", cancellation=asked.cancellation)
+        return self._commands.start(
+            lambda: self._engine.start(prepared.compiled, request, command, actor.partition), settle=settle
+        )
 
     def _startable(self, actor: Actor, asked: Starting) -> Prepared:
         header = self._storage.read(actor.partition, lambda work: _resolve(work, actor.partition, asked))
@@ -253,9 +309,11 @@ class InstanceService:
 
     def _existing(self, actor: Actor, asked: Starting) -> StartResult | None:
         correlation_id = asked.correlation_id or ""
+        narrow = asked.reuse_scope == OF_DEFINITION
+        of_definition = self._startable(actor, asked).definition.name if narrow else None
 
         def block(work: UnitOfWork) -> WorkflowInstance | None:
-            found = work.instances.find_unfinished(actor.partition, correlation_id)
+            found = work.instances.find_unfinished(actor.partition, correlation_id, of_definition)
             return work.instances.find(actor.partition, found.id) if found is not None else None
 
         existing = self._storage.read(actor.partition, block)
@@ -309,6 +367,9 @@ def _check_start(asked: Starting) -> None:
         raise InputInvalid(
             "services.start.reuse_policy", path="reusePolicy", params={"value": asked.reuse_policy, "known": known}
         )
+    if asked.reuse_scope not in REUSE_SCOPES:
+        params = {"value": asked.reuse_scope, "known": ", ".join(REUSE_SCOPES)}
+        raise InputInvalid("services.start.reuse_scope", path="reuseScope", params=params)
     if asked.reuse_policy != ALLOW_DUPLICATE and asked.correlation_id is None:
         raise InputInvalid("services.start.no_correlation", path="correlationId")
     # The rest of a start's input the engine checks; this text names a lease before the engine sees it.

@@ -8,19 +8,36 @@ from typing import Final
 import msgspec
 
 from webapp.accounts.model import Actor
+from webapp.accounts.permissions import INSTANCES_OPERATE
 from webapp.accounts.ports import AccountStore
-from webapp.engine.definitions.model import Node, WorkflowDefinition
+from webapp.engine.definitions.model import DefinitionStatus, Node, WorkflowDefinition
 from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
 from webapp.engine.instances.journal import AuditEntry, TaskRecord
 from webapp.engine.instances.model import JoinState, NodeInstance, NodeStatus, WorkflowInstance
-from webapp.engine.ports.queries import MAX_LIMIT, Paging
+from webapp.engine.ports.queries import (
+    MAX_LIMIT,
+    DefinitionQuery,
+    DefinitionSummary,
+    InstanceSummary,
+    Page,
+    Paging,
+    Sort,
+)
 from webapp.engine.ports.stores import InstanceSnapshot, UnitOfWork
-from webapp.services.access import instance_missing, require_read
-from webapp.services.definitions import DefinitionCache
+from webapp.engine.runtime.tokens import awaited
+from webapp.services.access import instance_missing, lacking, require_read
+from webapp.services.definitions import DefinitionCache, definition_missing
 from webapp.services.instances import InstanceService
-from webapp.services.storage import Storage, answered
+from webapp.services.storage import Storage, asked
 from webapp.services.trail import full_trail, latest_commands
 from webapp.services.views import InstanceOverview, NodeState, NodeStateName, TrailEntry, Wait
+from webapp.services.waits import waits_of
+
+MAX_CHILDREN: Final = 100
+"""So many children are shown, the oldest first; the list of instances has them all."""
+
+MAX_VERSIONS: Final = 100
+"""So many versions are offered to migrate to, the newest."""
 
 MAX_EXECUTIONS: Final = 5_000
 """More than this many executed steps are not shown; the counters then say so (``truncated``)."""
@@ -33,7 +50,6 @@ _STATES: Final[dict[NodeStatus, NodeStateName]] = {
     NodeStatus.FAULTED: "faulted",
     NodeStatus.COMPENSATED: "compensated",
 }
-_SHOWN_WAITS: Final = frozenset(BookmarkKind) - {BookmarkKind.NODE_TIMEOUT, BookmarkKind.REMINDER}
 
 
 class _Facts(msgspec.Struct, kw_only=True):
@@ -68,7 +84,7 @@ class MonitorService:
         instance = facts.snapshot.instance
         definition = self._definitions.get(actor.partition, instance.definition_id).definition
         trail = full_trail(definition, facts.records, facts.entries, facts.executions)
-        waits = waits_of(facts.snapshot, definition)
+        waits = waits_of(facts.snapshot, definition, facts.executions)
         people = _people(instance, waits, trail)
         return InstanceOverview(
             instance=instance,
@@ -77,10 +93,48 @@ class MonitorService:
             taken_transition_ids=taken_transitions(instance, facts.executions),
             waits=waits,
             trail=trail,
-            names=answered(lambda: self._accounts.display_names(actor.partition, people)),
+            names=asked(lambda: self._accounts.display_names(actor.partition, people)),
             may_operate=self._instances.may_operate(actor, instance),
             truncated=facts.truncated,
+            parent=self._instances.parent(actor, instance),
+            children=self._children(actor, instance),
         )
+
+    def versions(self, actor: Actor, instance_id: str) -> list[DefinitionSummary]:
+        """Return the published versions that an instance may be migrated to, the newest first; for who may operate it.
+
+        The present one is not among them.
+        """
+        instance = self._operated(actor, instance_id)
+        query = DefinitionQuery(
+            name=instance.definition_name,
+            status=DefinitionStatus.PUBLISHED,
+            paging=Paging(sorts=(Sort("version", descending=True),), limit=MAX_VERSIONS),
+        )
+        page = self._storage.read(actor.partition, lambda work: work.definitions.list(actor.partition, query))
+        return [one for one in page.items if one.version != instance.definition_version]
+
+    def version(self, actor: Actor, instance_id: str, version: int) -> WorkflowDefinition:
+        """Return another version of an instance's definition, to who may operate it. :raises NotFound: no such one."""
+        instance = self._operated(actor, instance_id)
+        name = instance.definition_name
+        header = self._storage.read(
+            actor.partition, lambda work: work.definitions.header_by_version(actor.partition, name, version)
+        )
+        if header is None:
+            raise definition_missing(f"{name} {version}")
+        return self._definitions.get(actor.partition, header.id).definition
+
+    def _operated(self, actor: Actor, instance_id: str) -> WorkflowInstance:
+        instance = self._instances.find(actor, instance_id)
+        if not self._instances.may_operate(actor, instance):
+            raise lacking(INSTANCES_OPERATE)
+        return instance
+
+    def _children(self, actor: Actor, instance: WorkflowInstance) -> Page[InstanceSummary]:
+        if not instance.has_children:
+            return Page([], 0)
+        return self._instances.children(actor, instance.id, Paging(limit=MAX_CHILDREN))
 
     def _read(self, actor: Actor, instance_id: str) -> _Facts:
         instance = self._instances.find(actor, instance_id)
@@ -129,7 +183,8 @@ def node_states(
     }
     for node_id, join in snapshot.instance.join_states.items():
         if not join.fired:
-            states[node_id] = _join_state(definition, node_id, join, states.get(node_id))
+            expected = len(awaited(definition, snapshot, node_id))
+            states[node_id] = _join_state(expected, node_id, join, states.get(node_id))
     return states
 
 
@@ -151,14 +206,13 @@ def _node_state(
     )
 
 
-def _join_state(definition: WorkflowDefinition, node_id: str, join: JoinState, earlier: NodeState | None) -> NodeState:
-    expected = [one for one in definition.transitions if one.target_node_id == node_id]
+def _join_state(expected: int, node_id: str, join: JoinState, earlier: NodeState | None) -> NodeState:
     return NodeState(
         node_id=node_id,
         state="waiting",
         count=earlier.count if earlier is not None else 0,
         arrived=len(join.arrived),
-        expected=len(expected),
+        expected=expected,
     )
 
 
@@ -170,47 +224,10 @@ def taken_transitions(instance: WorkflowInstance, executions: Iterable[NodeInsta
     return list(dict.fromkeys(taken))
 
 
-def waits_of(snapshot: InstanceSnapshot, definition: WorkflowDefinition) -> list[Wait]:
-    """Return what the instance waits for: bookmarks, then joins with the branches that are missing."""
-    nodes = {node.id: node for node in definition.nodes}
-    waits = [_bookmark_wait(one, nodes) for one in snapshot.bookmarks if one.kind in _SHOWN_WAITS]
-    for node_id, join in snapshot.instance.join_states.items():
-        if join.fired:
-            continue
-        incoming = [one for one in definition.transitions if one.target_node_id == node_id]
-        missing = [nodes[one.source_node_id].label for one in incoming if one.id not in join.arrived]
-        waits.append(
-            Wait(
-                bookmark_id=None,
-                kind="Join",
-                node_id=node_id,
-                node_name=nodes[node_id].label,
-                arrived=len(join.arrived),
-                expected=len(incoming),
-                missing=missing,
-            )
-        )
-    return waits
-
-
-def _bookmark_wait(bookmark: Bookmark, nodes: dict[str, Node]) -> Wait:
-    node = nodes.get(bookmark.node_id or "")
-    return Wait(
-        bookmark_id=bookmark.id,
-        kind=bookmark.kind,
-        node_id=bookmark.node_id,
-        node_name=node.label if node is not None else bookmark.node_id or "",
-        who=bookmark.key if bookmark.kind is BookmarkKind.USER_TASK else None,
-        title=bookmark.title,
-        since=bookmark.created_at,
-        due_at=bookmark.task_due_at if bookmark.kind is BookmarkKind.USER_TASK else bookmark.due_at,
-        signal=bookmark.key if bookmark.kind is BookmarkKind.SIGNAL else None,
-    )
-
-
 def _people(instance: WorkflowInstance, waits: Iterable[Wait], trail: Iterable[TrailEntry]) -> set[str]:
     found: set[str | None] = {instance.starter_id, instance.requested_by, instance.suspended_by}
-    found.update(wait.who for wait in waits)
+    for wait in waits:
+        found.update((wait.who, wait.claimed_by, wait.decided_by))
     for entry in trail:
         found.update((entry.actor_id, entry.assignee_id, entry.on_behalf_of))
     return {name for name in found if name}

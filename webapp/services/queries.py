@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webapp.engine.ports.notices import DeliveryQuery, NoticeQuery
 from webapp.engine.ports.queries import (
     DEFAULT_LIMIT,
     DEFINITION_SORTS,
@@ -33,9 +34,11 @@ __all__ = [
     "BookmarkSummary",
     "DefinitionQuery",
     "DefinitionSummary",
+    "DeliveryQuery",
     "DoneTaskSummary",
     "InstanceQuery",
     "InstanceSummary",
+    "NoticeQuery",
     "Page",
     "Paging",
     "Sort",

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from webapp.engine.definitions.model import Node, WorkflowDefinition
 from webapp.engine.instances.bookmarks import Bookmark
 from webapp.engine.instances.journal import TaskRecord
-from webapp.engine.instances.model import WorkflowInstance
+from webapp.engine.instances.model import OUTCOME, WorkflowInstance
+from webapp.engine.instances.principals import is_group
 from webapp.engine.numbers import JsonObject, JsonValue, copy_json
 from webapp.engine.ports.stores import InstanceSnapshot
-from webapp.engine.tasks.signers import load
-from webapp.engine.tasks.user_tasks import ALLOWED, COMMENT_REQUIRED, COPIES, FORM_DATA, POLICY, SHOWN, TITLE
+from webapp.engine.tasks.policies import POLICY, THRESHOLD
+from webapp.engine.tasks.signers import SignerState, load
+from webapp.engine.tasks.user_tasks import (
+    ACTOR,
+    ALLOWED,
+    COMMENT,
+    COMMENT_REQUIRED,
+    COPIES,
+    DECISION_MADE,
+    DELEGATED_BY,
+    FORM_DATA,
+    LAST_URGED_AT,
+    SHOWN,
+    TITLE,
+    URGE_COUNT,
+    WRITABLE,
+)
 from webapp.services.views import Signer, TaskDetail
 
 
@@ -34,9 +51,8 @@ def open_detail(snapshot: InstanceSnapshot, task: Bookmark, definition: Workflow
         definition_name=instance.definition_name,
         definition_title=definition.title,
         definition_version=instance.definition_version,
-        assignee_id=task.key or "",
         starter_id=instance.starter_id,
-        claimed_by=task.claimed_by,
+        candidates=_candidates(task, state),
         correlation_id=task.correlation_id or instance.correlation_id,
         form_data=_object(task.payload.get(FORM_DATA)),
         form=_object(form) if isinstance(form, dict) else None,
@@ -46,11 +62,57 @@ def open_detail(snapshot: InstanceSnapshot, task: Bookmark, definition: Workflow
         due_at=task.task_due_at,
         opened_at=task.opened_at,
         policy=_text(state.get(POLICY)),
+        threshold=state.get(THRESHOLD),
         signers=signers_in(state),
         variables=_shown(_texts(task.payload.get(SHOWN)), instance),
         comment_required=_texts(task.payload.get(COMMENT_REQUIRED)),
+        writable_variables=_texts(task.payload[WRITABLE]) if WRITABLE in task.payload else None,
         copied_to=_texts(task.payload.get(COPIES)),
+        **standing(task),
     )
+
+
+def standing(task: Bookmark) -> dict[str, Any]:
+    """Return those members of an open task's view that an action on it may change."""
+    decision = task.payload.get(DECISION_MADE)
+    shown: dict[str, Any] = {
+        "status": "open",
+        "completed_by": None,
+        "on_behalf_of": None,
+        "outcome": None,
+        "comment": None,
+        "ended_at": None,
+        "undo_until": None,
+        "assignee_id": task.key or "",
+        "claimed_by": task.claimed_by,
+        "delegated_by": _text(task.payload.get(DELEGATED_BY)),
+        "urge_count": task.payload.get(URGE_COUNT, 0),
+        "last_urged_at": _instant(task.payload.get(LAST_URGED_AT)),
+    }
+    if task.available_at is not None and isinstance(decision, dict):
+        shown |= {
+            "status": "decided",
+            "completed_by": decision.get(ACTOR),
+            "on_behalf_of": decision.get("onBehalfOf"),
+            "outcome": decision.get(OUTCOME),
+            "comment": decision.get(COMMENT),
+            "ended_at": _instant(decision.get("at")),
+            "undo_until": task.available_at,
+        }
+    return shown
+
+
+def _candidates(task: Bookmark, state: JsonObject) -> list[str]:
+    """Return who may claim a task: the group, or under Any all who have it open."""
+    if not task.claimable:
+        return []
+    if is_group(task.key or ""):
+        return [task.key or ""]
+    return [signer.id for signer in load(state) if signer.state is SignerState.PENDING]
+
+
+def _instant(value: JsonValue) -> datetime | None:
+    return datetime.fromisoformat(value) if isinstance(value, str) else None
 
 
 def ended_detail(record: TaskRecord, instance: WorkflowInstance, definition: WorkflowDefinition) -> TaskDetail:
@@ -94,7 +156,11 @@ def signers_in(state: JsonObject) -> list[Signer]:
             id=signer.id,
             state=signer.state.value,
             outcome=signer.outcome,
-            at=datetime.fromisoformat(signer.at) if signer.at is not None else None,
+            at=_instant(signer.at),
+            after=signer.after,
+            before=signer.before,
+            added_by=signer.added_by,
+            delegate=signer.delegate,
         )
         for signer in load(state)
     ]

@@ -9,8 +9,10 @@ import msgspec
 from webapp.engine.definitions.model import Node, WorkflowDefinition
 from webapp.engine.instances.journal import AuditEntry, EndReason, TaskRecord
 from webapp.engine.instances.model import NodeInstance
+from webapp.engine.numbers import JsonObject
 from webapp.engine.ports.queries import MAX_LIMIT, Paging
 from webapp.engine.ports.stores import Partition, UnitOfWork
+from webapp.engine.tasks.user_tasks import AUTO_APPROVED, DECIDE_FAILED
 from webapp.services.views import TrailEntry
 
 # A person's own command already tells of these ends.
@@ -25,6 +27,18 @@ _TOLD_BY_COMMAND = frozenset(
         EndReason.RELEASED,
     }
 )
+
+_CARRIED_OUT = "decide"
+# Besides an approval taken over and a decision that came to nothing: what time did to a task without ending it.
+_TOLD_BY_THEMSELVES = frozenset({AUTO_APPROVED, DECIDE_FAILED, "escalate", "handOver", "remind", "overdue", "start"})
+
+_DETAILS = {
+    "jump": ("toNodeId", "fromNodeId"),
+    "migrate": ("fromVersion", "toVersion"),
+    "updateVariables": ("set", "removed"),
+    "signal": ("signal",),
+    "return": ("toNodeId",),
+}
 
 
 def latest_commands(work: UnitOfWork, partition: Partition, instance_id: str) -> Sequence[AuditEntry]:
@@ -74,7 +88,10 @@ def _label(nodes: Mapping[str, Node], node_id: str | None) -> str | None:
 def _commands(nodes: Mapping[str, Node], entries: Iterable[AuditEntry]) -> Iterator[TrailEntry]:
     for entry in entries:
         # What the poller did shows by its steps; a line "the poller resumed a timer" tells nobody anything.
-        if entry.actor_id is None:
+        if entry.action == _CARRIED_OUT:
+            # The line of the decision itself says all.
+            continue
+        if entry.actor_id is None and entry.action not in _TOLD_BY_THEMSELVES:
             continue
         yield TrailEntry(
             at=entry.at,
@@ -85,11 +102,30 @@ def _commands(nodes: Mapping[str, Node], entries: Iterable[AuditEntry]) -> Itera
             node_id=entry.node_id,
             node_name=_label(nodes, entry.node_id),
             task_id=entry.task_id,
+            assignee_id=_concerned(entry),
             outcome=entry.outcome,
             comment=entry.comment,
             reason=entry.reason,
+            details=_details(nodes, entry),
             sequence=entry.sequence,
         )
+
+
+def _details(nodes: Mapping[str, Node], entry: AuditEntry) -> JsonObject:
+    """Return what a command's sentence names besides the step; a step by its name."""
+    told = entry.after or {}
+    found = {name: told[name] for name in _DETAILS.get(entry.action, ()) if told.get(name) is not None}
+    return {name: _label(nodes, value) if name.endswith("NodeId") else value for name, value in found.items()}
+
+
+def _concerned(entry: AuditEntry) -> str | None:
+    """Return whom else a command was about: who got the task, was added or removed; of several the first."""
+    after = entry.after or {}
+    if entry.actor_id is None:
+        return after.get("id")
+    named = after.get("assignees")
+    found = named[0] if isinstance(named, list) and named else after.get("to")
+    return found if isinstance(found, str) else None
 
 
 def _tasks(nodes: Mapping[str, Node], records: Iterable[TaskRecord]) -> Iterator[TrailEntry]:

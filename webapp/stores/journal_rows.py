@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from webapp.engine.instances.journal import AuditEntry, EndReason, FollowUp, TaskCopy, TaskEnd, TaskRecord
+from webapp.engine.instances.journal import (
+    AuditEntry,
+    EndReason,
+    FiringStatus,
+    FollowUp,
+    OutboxEntry,
+    TaskCopy,
+    TaskEnd,
+    TaskRecord,
+    TimerFiring,
+)
 from webapp.engine.numbers import JsonObject, decode
 from webapp.engine.ports.queries import DoneTaskSummary
 from webapp.engine.ports.stores import Partition
@@ -141,3 +151,42 @@ def follow_up_row(follow_up: FollowUp) -> Row:
 def follow_up(row: Columns) -> FollowUp:
     """Return a follow-up."""
     return pick(FollowUp, row, payload=decode(row["payload"], JsonObject))
+
+
+def outbox_row(entry: OutboxEntry) -> Row:
+    """Return the columns of an event to be sent."""
+    return {
+        "id": entry.id,
+        "tenant_id": entry.tenant_id,
+        "sequence": entry.sequence,
+        "topic": entry.topic,
+        "instance_id": entry.instance_id,
+        "created_at": entry.created_at,
+        "document": document(entry.data),
+        # Empty once it was handed on, so that an index of those that wait is short.
+        "waits_since": entry.created_at,
+    }
+
+
+def outbox_entry(row: Columns) -> OutboxEntry:
+    """Return an event to be sent."""
+    return pick(OutboxEntry, row, data=decode(row["document"], JsonObject))
+
+
+def timer_firing_row(firing: TimerFiring) -> Row:
+    """Return the columns of a timer's firing."""
+    return {
+        "tenant_id": firing.tenant_id,
+        "definition_name": firing.definition_name,
+        "scheduled_at": firing.scheduled_at,
+        "instance_id": firing.instance_id,
+        "status": firing.status.value,
+        "fired_at": firing.fired_at,
+        "failures": firing.failures,
+        "fault": None if firing.fault is None else document(firing.fault),
+    }
+
+
+def timer_firing(row: Columns) -> TimerFiring:
+    """Return a timer's firing."""
+    return pick(TimerFiring, row, status=FiringStatus(row["status"]), fault=_object_or_none(row["fault"]))

@@ -46,3 +46,16 @@ def fold_keyword(keyword: str | None) -> str | None:
 def sort_key(title: str | None) -> str:
     """Return the key that lists sort titles by (decision D22)."""
     return fold((title or "")[:SORT_KEY_LENGTH])
+
+
+MAX_BIGRAMS = 4
+"""So many narrow a search enough: each more is another long list to go through, and the literal comparison decides."""
+
+
+def keyword_bigrams(keyword: str) -> list[str]:
+    """Return the bigrams of a folded keyword that an index is asked for: without overlap, a few at most."""
+    starts = range(0, len(keyword) - 1, 2)
+    found = list(dict.fromkeys(keyword[start : start + 2] for start in (*starts, len(keyword) - 2) if start >= 0))
+    if len(found) <= MAX_BIGRAMS:
+        return found
+    return [found[place * (len(found) - 1) // (MAX_BIGRAMS - 1)] for place in range(MAX_BIGRAMS)]

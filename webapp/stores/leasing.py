@@ -6,16 +6,16 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Protocol, TypeVar
 
 import msgspec
 
 from webapp.engine.clock import IdSource
-from webapp.engine.errors import UNAVAILABLE_STORE, LockTimeout, Unavailable
+from webapp.engine.errors import LockTimeout
 from webapp.engine.ports.locks import LeaseHeld
+from webapp.engine.ports.refusals import store_unavailable
 from webapp.engine.ports.stores import StoreFailure
 from webapp.stores.processes import ProcessIdentity
 from webapp.stores.queues import FairQueues
@@ -39,10 +39,16 @@ class LeaseRow(msgspec.Struct, frozen=True):
 
 
 class LeaseRows(Protocol):
-    """The table of leases; each method is a transaction of its own, at once visible to every other process."""
+    """The table of leases; each method is a transaction of its own, at once visible to every other process.
+
+    Spans are in seconds, by the table's own clock.
+    """
 
     def take(self, name: str, row: LeaseRow, seconds: float) -> bool:
         """Insert the row, or take over an expired one; False: a live one is there."""
+
+    def take_many(self, names: Sequence[str], row: LeaseRow, seconds: float) -> Collection[str]:
+        """Do as ``take`` does for each name, all with the same row; return the names that it was done for."""
 
     def read(self, name: str) -> LeaseRow | None:
         """Return the row, or None."""
@@ -56,11 +62,17 @@ class LeaseRows(Protocol):
     def drop(self, name: str, stamp: str) -> None:
         """Delete the row with that stamp, if it is still there."""
 
-    def beat(self, name: str, row: LeaseRow, until: datetime) -> None:
+    def drop_many(self, names: Sequence[str], stamp: str) -> None:
+        """Delete the rows of these names that have that stamp."""
+
+    def beat(self, name: str, row: LeaseRow, seconds: float) -> None:
         """Insert or replace a row that only says that somebody is alive."""
 
-    def live(self, prefix: str, now: datetime) -> bool:
-        """Whether a row that is not expired at *now* has a name that begins so."""
+    def holders(self, prefix: str) -> Sequence[str]:
+        """Return who holds the rows that are not expired and whose names begin so."""
+
+    def sweep(self, seconds: float) -> int:
+        """Delete the rows that have been over for so long; return their number."""
 
 
 class _Held(msgspec.Struct):
@@ -111,13 +123,41 @@ class RowLeases:
         except _Busy:
             raise LeaseHeld(name) from None
 
-    def beat(self, name: str, until: datetime) -> None:
-        """Write or renew a row that says that this process is alive."""
-        _guarded(lambda: self._rows.beat(name, self._new_row(), until))
+    @contextmanager
+    def attempt_many(self, names: Sequence[str]) -> Iterator[Collection[str]]:
+        """Hold those of the leases that are free at once, and tell which these are."""
+        mine = self._names_of_thread()
+        free = [name for name in dict.fromkeys(names) if name not in mine and self._queues.enter(name, 0)]
+        row, held = self._new_row(), list[str]()
+        try:
+            try:
+                held = self._take_free(free, row)
+                for name in held:
+                    self._abandoned.pop(name, None)
+                    self._renewal.add(name, row.stamp)
+                mine.update(held)
+                yield [name for name in dict.fromkeys(names) if name in mine]
+            finally:
+                mine.difference_update(held)
+                for name in held:
+                    self._renewal.remove(name)
+                # By the stamp: of a step that failed nobody knows what it took.
+                self._release(free, row.stamp)
+        finally:
+            for name in free:
+                self._queues.leave(name)
 
-    def live(self, prefix: str, now: datetime) -> bool:
-        """Whether an unexpired row whose name begins so exists."""
-        return _guarded(lambda: self._rows.live(prefix, now))
+    def beat(self, name: str, seconds: float) -> None:
+        """Write or renew a row that says that this process is alive."""
+        _guarded(lambda: self._rows.beat(name, self._new_row(), seconds))
+
+    def live(self, prefix: str) -> bool:
+        """Whether an unexpired row whose name begins so exists, of a process that is not known to be gone."""
+        return any(not self.is_gone(holder) for holder in _guarded(lambda: self._rows.holders(prefix)))
+
+    def sweep(self, seconds: float) -> int:
+        """Delete rows that have been over for so long."""
+        return _guarded(lambda: self._rows.sweep(seconds))
 
     def token(self) -> str:
         """Return a new claim token of this process."""
@@ -135,9 +175,13 @@ class RowLeases:
         stamp = self._ids.new()
         return LeaseRow(self._prefix + stamp, stamp)
 
+    def _names_of_thread(self) -> set[str]:
+        names: set[str] = self._mine.__dict__.setdefault("names", set())
+        return names
+
     @contextmanager
     def _held(self, name: str, timeout: float, acquire: Callable[[str, float], LeaseRow]) -> Iterator[None]:
-        mine: set[str] = self._mine.__dict__.setdefault("names", set())
+        mine = self._names_of_thread()
         if name in mine:
             yield
             return
@@ -154,7 +198,7 @@ class RowLeases:
             finally:
                 mine.discard(name)
                 self._renewal.remove(name)
-                self._release(name, row.stamp)
+                self._release([name], row.stamp)
         finally:
             self._queues.leave(name)
 
@@ -181,6 +225,20 @@ class RowLeases:
             raise _Busy
         return row
 
+    def _take_free(self, names: Sequence[str], row: LeaseRow) -> list[str]:
+        """Take all that are free in one step; one that is not may be a dead process's."""
+        if not names:
+            return []
+        taken: Collection[str] = ()
+        try:
+            taken = set(self._rows.take_many(names, row, self._lease_seconds))
+        except StoreFailure as failure:
+            if not failure.transient:
+                raise store_unavailable(failure) from failure
+            # Those whose answer was lost have this stamp, by which they are known again.
+        deadline = time.monotonic()
+        return [name for name in names if name in taken or self._try(name, row, deadline)]
+
     def _try(self, name: str, row: LeaseRow, deadline: float) -> bool:
         """Take the lease if it is free, expired, or of a dead process of this host."""
         try:
@@ -197,23 +255,27 @@ class RowLeases:
                 return True
         except StoreFailure as failure:
             if not failure.transient or time.monotonic() >= deadline:
-                raise _unavailable(failure) from failure
+                raise store_unavailable(failure) from failure
         return False
 
     def _is_free(self, name: str, current: LeaseRow) -> bool:
         return current.stamp == self._abandoned.get(name) or self._identity.is_gone(current.holder)
 
-    def _release(self, name: str, stamp: str) -> None:
+    def _release(self, names: Sequence[str], stamp: str) -> None:
         for attempt in range(1, RELEASE_ATTEMPTS + 1):
             try:
-                self._rows.drop(name, stamp)
+                if len(names) == 1:
+                    self._rows.drop(names[0], stamp)
+                elif names:
+                    self._rows.drop_many(names, stamp)
             except StoreFailure as failure:
                 if attempt < RELEASE_ATTEMPTS and failure.transient:
                     # Most often a connection died in the pool; the next one is new.
                     continue
                 # The work is done and committed; for other processes the lease runs out by itself.
-                self._abandoned[name] = stamp
-                _log.warning("lease not released", extra={"lease": name, "reason": failure.reason})
+                for name in names:
+                    self._abandoned[name] = stamp
+                    _log.warning("lease not released", extra={"lease": name, "reason": failure.reason})
             return
 
 
@@ -221,17 +283,11 @@ class _Busy(Exception):
     """The lease is held, and nobody wants to wait."""
 
 
-def _unavailable(failure: StoreFailure) -> Unavailable:
-    # The kind alone: what the database says beside it, such as its address, is for the log.
-    kind = failure.reason.partition(":")[0]
-    return Unavailable("workflow.store.unavailable", code=UNAVAILABLE_STORE, details={"reason": kind})
-
-
 def _guarded(call: Callable[[], T]) -> T:
     try:
         return call()
     except StoreFailure as failure:
-        raise _unavailable(failure) from failure
+        raise store_unavailable(failure) from failure
 
 
 class _Renewal:

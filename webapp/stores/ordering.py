@@ -81,3 +81,6 @@ def task_order(sorts: Sequence[Sort]) -> tuple[Order, ...]:
 
 DONE_ORDER = (Order("ended_at", True), Order("sequence", True), Order("task_id", True), Order("round", True))
 """Ended rounds: newest end first."""
+
+NEWEST_FIRST = (Order("created_at", True), Order("sequence", True), Order("id", True))
+"""Notices and deliveries."""

@@ -14,6 +14,7 @@ from webapp.engine.definitions.model import DefinitionStatus, WorkflowDefinition
 from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind, Priority
 from webapp.engine.instances.model import InstanceStatus, NodeInstance, WorkflowFault, WorkflowInstance
 from webapp.engine.numbers import decode, encode
+from webapp.engine.ports.purge import PURGEABLE
 from webapp.engine.ports.queries import (
     BookmarkSummary,
     DefinitionSummary,
@@ -26,12 +27,16 @@ from webapp.stores.keywords import SEPARATOR, fold_field, join_fields, sort_key
 
 Row = dict[str, Any]
 
-PURGEABLE = tuple(
-    status.value for status in (InstanceStatus.COMPLETED, InstanceStatus.CANCELED, InstanceStatus.TERMINATED)
-)
-"""What retention may delete: a Faulted instance may still be retried (spec 8.10)."""
 
-BOOKMARK_OVERLAY = ("due_at", "original_due_at", "failures", "opened_at")
+def purgeable(roots: Iterable[InstanceStatus]) -> tuple[str, ...]:
+    """Return the statuses that members of a purged tree may have: Faulted only where it was named (spec 8.10)."""
+    return tuple(dict.fromkeys(status.value for status in (*PURGEABLE, *roots)))
+
+
+LOCK_COLUMNS = ("available_at", "worker_id", "lock_token")
+"""The lock of an external task: fetching writes it without a wave, so no wave's rewrite of the row may (spec 6.7)."""
+
+BOOKMARK_OVERLAY = ("due_at", "original_due_at", "failures", "opened_at", *LOCK_COLUMNS)
 
 INSTANCE_COLUMNS_OF_BOOKMARK = (
     "instance_title",
@@ -110,8 +115,8 @@ def start_signal(definition: WorkflowDefinition) -> str | None:
     """Return the signal that starts the definition, if its Start names one (decision D24)."""
     for node in definition.nodes:
         if node.activity_type == "Start":
-            name = node.properties.get("SignalName")
-            return name if isinstance(name, str) and name else None
+            name = node.properties.get("SignalName", node.properties.get("signalName"))
+            return name if isinstance(name, str) and name.strip() else None
     return None
 
 
@@ -247,7 +252,8 @@ _NO_INSTANCE: Row = dict.fromkeys((*INSTANCE_COLUMNS_OF_BOOKMARK, "correlation_i
 def bookmark_row(bookmark: Bookmark, of_instance: Row | None) -> Row:
     """Return the columns of a bookmark; *of_instance* comes from :func:`instance_columns`.
 
-    A user task without a correlation id of its own shows its instance's. A poller's claim ends with every rewrite.
+    A user task without a correlation id of its own shows its instance's. A poller's claim ends with every rewrite;
+    a worker's lock (LOCK_COLUMNS) does not: the row keeps the one it has.
     """
     repeated = of_instance or _NO_INSTANCE
     correlation = bookmark.correlation_id
@@ -288,13 +294,11 @@ def bookmark_row(bookmark: Bookmark, of_instance: Row | None) -> Row:
     }
 
 
-def bookmark_from(text: str, due_at: Any, original_due_at: Any, failures: int, opened_at: Any) -> Bookmark:
+def bookmark_from(text: str, *overlay: Any) -> Bookmark:
     """Return a bookmark from its document and the columns that may have moved on since (BOOKMARK_OVERLAY)."""
     bookmark = decode(text, Bookmark)
-    bookmark.due_at = due_at
-    bookmark.original_due_at = original_due_at
-    bookmark.failures = failures
-    bookmark.opened_at = opened_at
+    for name, value in zip(BOOKMARK_OVERLAY, overlay, strict=True):
+        setattr(bookmark, name, value)
     return bookmark
 
 

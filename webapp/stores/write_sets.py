@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from webapp.engine.instances.model import InstanceStatus
@@ -40,8 +40,23 @@ def check(write_set: WriteSet) -> None:
         write_set.task_records,
         write_set.new_follow_ups,
         write_set.audit,
+        write_set.outbox,
+        write_set.notices,
+        write_set.deliveries,
+        write_set.timer_firings,
     ):
         rows.check_partition(partition, records)
+
+
+def check_all(write_sets: Sequence[WriteSet]) -> None:
+    """Refuse besides write sets of several partitions, or two of one instance, in one write (programming errors)."""
+    for write_set in write_sets:
+        check(write_set)
+    if len({write_set.partition for write_set in write_sets}) > 1:
+        raise ValueError("write sets of several partitions")
+    ids = [write_set.instance.id for write_set in write_sets if write_set.instance is not None]
+    if len(set(ids)) < len(ids):
+        raise ValueError("two write sets of one instance")
 
 
 def foreign_instance_ids(write_set: WriteSet) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, current_app, redirect, render_template, request
+from flask import Blueprint, current_app, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from webapp.accounts.demo import DEMO_ACCOUNTS
-from webapp.engine.errors import WorkflowError
+from webapp.engine.errors import Denied, WorkflowError
 from webapp.web import security
+from webapp.web.absences import AbsencePosted, absence_form, set_absence
 from webapp.web.deps import current_actor, services
 from webapp.web.forms import FormField, refusal_text
 from webapp.web.i18n import LANGUAGE_COOKIE, LANGUAGES, THEME_COOKIE, THEMES
@@ -36,7 +37,10 @@ def sign_in() -> Response | str:
 def sign_in_with_password() -> Response | tuple[str, int]:
     """Begin a session, or say that name and password do not fit, never which of the two."""
     name = request.form.get("name", "").strip()
-    account = security.authenticate(services().accounts.authenticate, name, request.form.get("password", ""))
+    try:
+        account = security.authenticate(services().accounts.authenticate, name, request.form.get("password", ""))
+    except Denied as denied:
+        return _sign_in_page(name=name, error=page_text().text(denied.key, **denied.params)), 403
     if account is None:
         return _sign_in_page(name=name, error=page_text().text("account.sign_in.refused")), 422
     security.sign_in(account)
@@ -56,9 +60,10 @@ def _sign_in_page(name: str = "", error: str = "") -> str:
 
 @blueprint.post("/sign-out")
 def sign_out() -> Response:
-    """End the session."""
+    """End the session; who was sent somewhere as somebody else comes there after the next sign-in."""
     security.sign_out()
-    return redirect("/sign-in", 303)
+    target = request.form.get("next")
+    return redirect(url_for("account.sign_in", next=safe_next(target)) if target else "/sign-in", 303)
 
 
 @blueprint.post("/language")
@@ -133,7 +138,31 @@ def change_password() -> Response | tuple[str, int]:
     return redirect("/account", 303)
 
 
-def _account_page(errors: dict[str, str] | None = None) -> str:
+@blueprint.post("/account/absences")
+def add_absence() -> Response | tuple[str, int]:
+    """Have somebody act for the account; what is wrong stands at its field."""
+    refused = require_sign_in()
+    if refused is not None:
+        return refused
+    posted = AbsencePosted(values=request.form, definitions=request.form.getlist("definitions"))
+    if not set_absence(posted):
+        return _account_page(absence=posted), 422
+    toast("completed", page_text().text("account.absence.saved"))
+    return redirect("/account", 303)
+
+
+@blueprint.post("/account/absences/<absence_id>/delete")
+def end_absence(absence_id: str) -> Response:
+    """End an absence."""
+    refused = require_sign_in()
+    if refused is not None:
+        return refused
+    services().substitutions.delete(current_actor(), absence_id)
+    toast("completed", page_text().text("account.absence.ended"))
+    return redirect("/account", 303)
+
+
+def _account_page(errors: dict[str, str] | None = None, absence: AbsencePosted | None = None) -> str:
     page, actor, wrong = page_text(), current_actor(), errors or {}
     look = {
         "language": FormField(
@@ -152,7 +181,9 @@ def _account_page(errors: dict[str, str] | None = None) -> str:
         ),
     }
     password = {name: _password_field(name, wrong.get(name, "")) for name in ("current", "new", "again")}
-    return render_template("account/account.html", look=look, password=password, role_label=_role_label)
+    return render_template(
+        "account/account.html", look=look, password=password, role_label=_role_label, absence=absence_form(absence)
+    )
 
 
 def _role_label(role: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
@@ -16,6 +16,8 @@ from webapp.accounts.model import Account, Actor
 from webapp.config import Settings
 from webapp.messages.catalog import Catalog
 from webapp.services import Services
+from webapp.services.filling import FillService
+from webapp.services.relocation import RelocationService
 from webapp.web import security
 from webapp.web.errors import unauthenticated
 from webapp.web.i18n import LANGUAGES, Language, language
@@ -31,7 +33,8 @@ _ANONYMOUS_PATHS = ("/healthz", "/readyz", "/static/")
 class Migrations:
     """What can be asked of, and done to, the database's tables.
 
-    ``ping`` and ``check`` return None when database and tables are as they must be, else what is wrong.
+    ``ping`` and ``check`` return None when database and tables are as they must be, else what is wrong. The last two
+    are for a tenant's own database, by its URL.
     """
 
     ping: Callable[[], str | None]
@@ -39,6 +42,10 @@ class Migrations:
     upgrade: Callable[[], object]
     current: Callable[[], str | None]
     head: Callable[[], str | None]
+    upgrade_separate: Callable[[str], object] = lambda url: None
+    current_separate: Callable[[str], str | None] = lambda url: None
+    reindex: Callable[[str | None], Sequence[str]] = lambda url: ()
+    """Makes the index of keywords anew, of a tenant's database by its URL, and returns what was made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +54,7 @@ class Installation:
 
     ``stores`` and ``leases`` are for the composition root and tests; pages and API call services only. ``readiness``
     says for each part (database, migrations, poller) ``ok`` or what is wrong with it. ``close`` lets go of every
-    connection; the next use opens new ones.
+    connection; the next use opens new ones. ``filling`` and ``relocation`` need a database.
     """
 
     settings: Settings
@@ -60,6 +67,9 @@ class Installation:
     readiness: Callable[[], Mapping[str, str]]
     migrations: Migrations
     close: Callable[[], None]
+    join: Callable[..., object] | None = None
+    filling: FillService | None = None
+    relocation: RelocationService | None = None
 
 
 def installation() -> Installation:

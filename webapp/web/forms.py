@@ -27,7 +27,7 @@ _INT64 = range(-(2**63), 2**63)
 
 @dataclass(frozen=True, kw_only=True)
 class FormField:
-    """One field as the page shows it; ``value`` is always text."""
+    """One field as the page shows it; ``value`` is always text, ``scope`` keeps the ids of several forms apart."""
 
     name: str
     label: str
@@ -39,12 +39,14 @@ class FormField:
     error: str = ""
     rows: int = 1
     options: Sequence[tuple[str, str]] = ()
+    scope: str = ""
     attrs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
         """The element's id."""
-        return "f-" + re.sub(r"[^A-Za-z0-9_-]", "-", self.name)
+        scope = f"{self.scope}-" if self.scope else ""
+        return f"f-{scope}" + re.sub(r"[^A-Za-z0-9_-]", "-", self.name)
 
 
 class FieldRefused(ValueError):
@@ -209,16 +211,19 @@ def refusal_text(refusal: WorkflowError, text: Text) -> str:
     return text(refusal.key, **refusal.params)
 
 
-def errors_by_variable(refusal: WorkflowError, names: Iterable[str], text: Text) -> tuple[dict[str, str], list[str]]:
-    """Return a refusal's problems by variable, and those that belong to no field."""
-    known = set(names)
+def errors_by_variable(
+    refusal: WorkflowError, names: Iterable[str], text: Text, labels: Mapping[str, str] | None = None
+) -> tuple[dict[str, str], list[str]]:
+    """Return a refusal's problems by variable, called by its label if it has one, and those of no field."""
+    known, called = set(names), labels or {}
     by_field: dict[str, str] = {}
     others: list[str] = []
     for problem in refusal.problems:
         path = problem.path.removeprefix("$").lstrip(".").removeprefix("variables").lstrip(".")
         name = re.split(r"[.\[]", path, maxsplit=1)[0]
         if name in known:
-            by_field.setdefault(name, problem_text(problem, text))
+            params = {**problem.params, "name": called.get(name, problem.params.get("name", name))}
+            by_field.setdefault(name, text(problem.key, **params))
         else:
             others.append(problem_text(problem, text))
     if not refusal.problems:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import Blueprint, render_template
 
-from webapp.engine.descriptors import ActivityDescriptor, Category, PropertyDescriptor
+from webapp.engine.descriptors import Category
 from webapp.engine.errors import NotFound
+from webapp.web.activity_pages import page_of, summary_of
 from webapp.web.deps import services
 from webapp.web.errors import NO_SUCH_ADDRESS
-from webapp.web.i18n import json_text
 from webapp.web.shell import page_text, require_sign_in
 
 blueprint = Blueprint("help", __name__, url_prefix="/help")
 blueprint.before_request(require_sign_in)
 
-TOPICS = ("inbox", "start", "requests", "designer", "monitor", "account", "keys")
+TOPICS = (
+    *("inbox", "start", "requests", "notifications", "designer", "monitor"),
+    *("operations", "account", "keys", "operating", "upkeep"),
+)
 
 
 @blueprint.get("")
@@ -29,18 +30,37 @@ def index() -> str:
 def topic(topic: str) -> str:
     """Show the help of one screen."""
     if topic not in TOPICS:
-        raise NotFound(
-            "errors.no_such_address", code=NO_SUCH_ADDRESS, params={"method": "GET", "path": f"/help/{topic}"}
-        )
+        raise _missing(f"/help/{topic}")
     return _topic(topic)
 
 
+@blueprint.get("/processes")
+def processes() -> str:
+    """Show operators how several processes share an installation, and what lies under them."""
+    sections = ("parts", "leases", "pooler", "managed")
+    points = {section: _points(f"help.processes.{section}.point.") for section in sections}
+    return render_template("help/processes.html", topics=TOPICS, topic="processes", points=points)
+
+
+@blueprint.get("/notices")
+def notices() -> str:
+    """Show administrators how messages and events leave the house, and how a receiver knows them."""
+    sections = ("deliveries", "email", "webhook", "robots", "brokers", "texts")
+    points = {section: _points(f"help.notices.{section}.point.") for section in sections}
+    return render_template("help/notices.html", topics=TOPICS, topic="notices", points=points)
+
+
+def _missing(path: str) -> NotFound:
+    return NotFound("errors.no_such_address", code=NO_SUCH_ADDRESS, params={"method": "GET", "path": path})
+
+
 def _topic(name: str) -> str:
-    stem = f"help.{name}.point."
+    return render_template("help/topic.html", topic=name, topics=TOPICS, points=_points(f"help.{name}.point."))
+
+
+def _points(stem: str) -> list[str]:
     numbers = sorted(int(key.removeprefix(stem)) for key in page_text().area(stem.removesuffix(".")) if key != stem)
-    return render_template(
-        "help/topic.html", topic=name, topics=TOPICS, points=[f"{stem}{number}" for number in numbers]
-    )
+    return [f"{stem}{number}" for number in numbers]
 
 
 @blueprint.get("/activities")
@@ -48,7 +68,7 @@ def activities() -> str:
     """Show every step there is, by category."""
     descriptors = services().catalog.descriptors()
     groups = [
-        {"category": category.value, "activities": [_activity(one) for one in descriptors if one.category is category]}
+        {"category": category.value, "activities": [summary_of(one) for one in descriptors if one.category is category]}
         for category in Category
     ]
     return render_template(
@@ -59,26 +79,14 @@ def activities() -> str:
     )
 
 
-def _activity(descriptor: ActivityDescriptor) -> dict[str, Any]:
-    return {
-        "type": descriptor.type,
-        "key": descriptor.key,
-        "icon": descriptor.icon,
-        "waits": descriptor.waits,
-        "outcomes": descriptor.outcomes,
-        "properties": [_property(descriptor, one) for one in descriptor.properties],
-    }
-
-
-def _property(descriptor: ActivityDescriptor, one: PropertyDescriptor) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "key": f"{descriptor.key}.{one.name}",
-        "kind": one.kind.value,
-        "required": one.required,
-        "default": "" if one.default is None else json_text(one.default),
-        "options": one.options,
-    }
+@blueprint.get("/activities/<activity_type>")
+def activity(activity_type: str) -> str:
+    """Show one step: what it does, how it waits, ends and fails, its properties, an example."""
+    for descriptor in services().catalog.descriptors():
+        if descriptor.type == activity_type:
+            shown = page_of(descriptor, page_text())
+            return render_template("help/activity.html", topics=TOPICS, topic="activities", activity=shown)
+    raise _missing(f"/help/activities/{activity_type}")
 
 
 @blueprint.get("/expressions")

@@ -148,11 +148,11 @@ class PageText:
 
     def page_messages(self) -> dict[str, str]:
         """Return the texts that the pages' own script shows, without their prefix."""
-        names = ("failed.title", "failed.server", "failed.network", "request_id", "close", "next_in")
+        names = ("failed.title", "failed.server", "failed.network", "request_id", "close", "next_in", "bell.count")
         return {name: self._template(f"ui.{name}") for name in names}
 
     def _template(self, key: str) -> str:
-        placeholders = {name: "{" + name + "}" for name in ("id", "status", "seconds")}
+        placeholders = {name: "{" + name + "}" for name in ("id", "status", "seconds", "count")}
         return self._catalog.text(key, placeholders, language())
 
     def exact_time(self, at: datetime) -> str:
@@ -166,6 +166,10 @@ class PageText:
     def short_time(self, at: datetime) -> str:
         """Return the time of today or the day and time."""
         return formats.short_time(at, self._now(), language(), self.zone)
+
+    def clock_time(self, at: datetime) -> str:
+        """Return the time of day with its seconds."""
+        return f"{at.astimezone(self.zone):%H:%M:%S}"
 
     def relative_time(self, at: datetime) -> str:
         """Return how long ago something was."""

@@ -8,19 +8,20 @@ from werkzeug.wrappers import Response
 from webapp.engine.errors import Denied, NotFound
 from webapp.engine.numbers import encode
 from webapp.web.deps import current_actor, services
-from webapp.web.shell import open_tasks, require_sign_in
+from webapp.web.shell import open_tasks, require_sign_in, unread_text
 
 blueprint = Blueprint("live", __name__)
 
 
 @blueprint.get("/live")
 def live() -> Response:
-    """Return the open tasks, and the state of the task or the revision of the instance that a page shows."""
+    """Return the counts of tasks and notices, and the state of the task or the instance that a page shows."""
     refused = require_sign_in()
     if refused is not None:
         return Response(status=401)
     answer = {
         "tasks": open_tasks(),
+        "notices": unread_text(),
         "task": _task(request.args.get("task")),
         "instance": _instance(request.args.get("instance")),
     }

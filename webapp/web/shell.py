@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 from flask import Flask, current_app, flash, g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
+from webapp.engine.errors import Unavailable
 from webapp.web.deps import current_actor, services
 from webapp.web.htmx import Components
 from webapp.web.i18n import PageText
 from webapp.web.listing import list_url
+
+MOST_UNREAD: Final = 99
+"""The bell counts so far."""
 
 
 def page_text() -> PageText:
@@ -31,10 +35,37 @@ def may(permission: str) -> bool:
 
 
 def open_tasks() -> int:
-    """Return how many tasks wait for the account, once a request."""
-    if "open_tasks" not in g:
-        g.open_tasks = services().inbox.counts(current_actor())["mine"]
-    return cast("int", g.open_tasks)
+    """Return how many tasks wait for the account."""
+    return task_counts()["mine"]
+
+
+def task_counts() -> dict[str, int]:
+    """Return how many tasks wait for the account and how many it may claim, read once a request.
+
+    Nothing is counted while the tenant's own database is away: pages that need nothing of it are shown all the same.
+    """
+    if "task_counts" not in g:
+        try:
+            g.task_counts = services().inbox.counts(current_actor())
+        except Unavailable:
+            g.task_counts = {"mine": 0, "claimable": 0}
+    return cast("dict[str, int]", g.task_counts)
+
+
+def unread_notices() -> int:
+    """Return how many notices the account has not read, at most one more than the bell counts; read once a request."""
+    if "unread_notices" not in g:
+        try:
+            g.unread_notices = services().notices.unread(current_actor())
+        except Unavailable:
+            g.unread_notices = 0
+    return cast("int", g.unread_notices)
+
+
+def unread_text() -> str:
+    """Return that number as the bell shows it."""
+    found = unread_notices()
+    return f"{MOST_UNREAD}+" if found > MOST_UNREAD else str(found)
 
 
 def here() -> str:
@@ -67,9 +98,9 @@ def require_sign_in() -> Response | None:
     return redirect(url_for("account.sign_in", next=safe_next(here())), 303)
 
 
-def toast(state: str, title: str, sub: str = "") -> None:
-    """Show a result on the next page or block: completed, running or faulted."""
-    flash({"title": title, "sub": sub}, state)  # type: ignore[arg-type]  # flask keeps any JSON value
+def toast(state: str, title: str, sub: str = "", *, undo: str = "") -> None:
+    """Show a result on the next page or block: completed, running or faulted; *undo* is where to take it back."""
+    flash({"title": title, "sub": sub, "undo": undo}, state)  # type: ignore[arg-type]  # flask keeps any JSON value
 
 
 def init_shell(app: Flask) -> None:
@@ -79,6 +110,8 @@ def init_shell(app: Flask) -> None:
         "me": lambda: getattr(g, "actor", None),
         "may": may,
         "open_tasks": open_tasks,
+        "unread_notices": unread_notices,
+        "unread_text": unread_text,
         "here": here,
         "list_url": list_url,
     }

@@ -73,13 +73,14 @@ def start(name: str) -> Response:
         names = [variable.name for variable in definition.variables]
         errors, others = errors_by_variable(refusal, names, page.text)
         return _page(_form(definition, request.form, errors, others), status=422)
-    toast("completed", page.text("start.done"), result.instance.title)
+    # An unfinished request with the same number is taken instead of a second one (spec 3.19).
+    toast("completed", page.text("start.done" if result.created else "start.reused"), result.instance.title)
     return redirect(f"/requests/{result.instance.id}", 303)
 
 
 def _page(shown: StartForm | None, status: int = 200) -> Response:
     keyword = request.args.get("keyword", "").strip()
-    offers = services().catalog.startable(current_actor(), keyword or None)
+    offers = services().catalog.offered(current_actor(), keyword or None)
     return render("start/start.html", "list", status=status, form=shown, keyword=keyword, groups=group_offers(offers))
 
 

@@ -11,14 +11,15 @@ from markupsafe import Markup
 from webapp.engine.definitions.model import VariableDefinition
 from webapp.engine.instances.bookmarks import BookmarkKind
 from webapp.engine.instances.model import InstanceStatus, WorkflowFault
+from webapp.engine.instances.principals import is_group
 from webapp.engine.numbers import JsonObject
 from webapp.services.queries import TaskSummary
 from webapp.services.views import InstanceOverview, TrailEntry, Wait
 from webapp.web.formats import duration, number
 from webapp.web.i18n import PageText, json_text
+from webapp.web.wait_words import LIMITS, WaitLine, span_of, wait_line
 
 IDLE_AFTER_SECONDS = 3_600
-WORTH_SAYING_SECONDS = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,16 +53,6 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WaitLine:
-    """One thing that is waited for."""
-
-    text: Markup
-    sub: str = ""
-    due_at: datetime | None = None
-    task_id: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Say:
     """The state of a request in one sentence."""
 
@@ -88,6 +79,33 @@ _MARKS: Mapping[str, tuple[str, str]] = {
     "add": ("", "user-plus"),
     "cancel": ("canceled", "ban"),
     "retry": ("running", "rotate-ccw"),
+    "suspend": ("suspended", "circle-pause"),
+    "resume": ("running", "circle-play"),
+    "terminate": ("canceled", "octagon-x"),
+    "withdraw": ("canceled", "undo-2"),
+    "return": ("", "undo-2"),
+    "recall": ("", "undo-2"),
+    "jump": ("running", "corner-down-right"),
+    "migrate": ("", "arrow-up-right"),
+    "updateVariables": ("", "pencil"),
+    "undo": ("", "undo-2"),
+    "remove": ("", "minus"),
+    "claim": ("", "user-check"),
+    "release": ("", "corner-up-left"),
+    "delegate": ("", "arrow-right-left"),
+    "urge": ("", "bell-ring"),
+    "remind": ("", "bell"),
+    "overdue": ("waiting", "triangle-alert"),
+    "escalate": ("waiting", "users"),
+    "handOver": ("waiting", "arrow-right-left"),
+    "autoApproved": ("completed", "check"),
+    "decide": ("completed", "check"),
+    "decideFailed": ("faulted", "x"),
+    "signal": ("", "radio-tower"),
+    "resumeBookmark": ("running", "circle-play"),
+    "work": ("completed", "plug"),
+    "workFailed": ("faulted", "plug"),
+    "extendLock": ("", "hourglass"),
 }
 _NODE_MARKS: Mapping[str, tuple[str, str]] = {
     "Completed": ("completed", "check"),
@@ -138,10 +156,21 @@ class Words:
 
     def name(self, login: str | None, *, first: bool = False) -> str:
         """Return how a person is shown, ``first`` in a sentence or later; the reader is "you", nobody the system."""
+        if login is not None and is_group(login):
+            kind, _, name = login.partition(":")
+            return self._page.text(f"ui.group.{kind}", name=name)
         if login is not None and login != self._reader:
             return self._names.get(login, login)
         word = "ui.nobody" if login is None else "ui.you"
         return self._page.text(f"{word}_first" if first else word)
+
+    def own_name(self, login: str) -> str:
+        """Return a person's or group's own name, also the reader's."""
+        return self.name(login) if is_group(login) else self._names.get(login, login)
+
+    def is_reader(self, login: str | None) -> bool:
+        """Whether it is the reader."""
+        return login == self._reader
 
     def waits_for(self, logins: Sequence[str]) -> str:
         """Return whom a request waits for, for one line of a list; empty when it waits for nobody."""
@@ -192,37 +221,21 @@ class Words:
         return number(value)  # type: ignore[arg-type]  # JSON has no other kind
 
     def waits(self, waits: Sequence[Wait]) -> list[WaitLine]:
-        """Return what is waited for, people first."""
-        ordered = sorted(waits, key=lambda wait: wait.kind is not BookmarkKind.USER_TASK)
+        """Return what is waited for, people first, time limits and reminders last."""
+        ordered = sorted(waits, key=lambda wait: (wait.kind in LIMITS, wait.kind is not BookmarkKind.USER_TASK))
         return [self._wait(wait) for wait in ordered]
 
     def _wait(self, wait: Wait) -> WaitLine:
-        step = self._page.strong(wait.node_name)
-        if wait.kind is BookmarkKind.USER_TASK:
-            key = "monitor.wait.you" if wait.who == self._reader else "monitor.wait.UserTask"
-            text = self._page.markup(key, name=self._page.strong(self.name(wait.who)), step=step)
-        elif wait.kind == "Join":
-            text = self._page.markup("monitor.wait.Join", step=step, done=wait.arrived or 0, total=wait.expected or 0)
-        else:
-            text = self._page.markup(f"monitor.wait.{wait.kind.value}", step=step, signal=wait.signal or "")
-        span = self._span(wait.since)
-        sub = self._page.text("monitor.wait.since", span=span) if span else ""
-        if wait.missing:
-            sub = self._page.text("monitor.wait.missing", steps=self._page.listed(wait.missing))
-        task = wait.bookmark_id if wait.kind is BookmarkKind.USER_TASK else None
-        return WaitLine(text=text, sub=sub, due_at=wait.due_at, task_id=task)
+        return wait_line(self._page, wait, self.name, self._reader)
 
     def _span(self, since: datetime | None) -> str:
-        """Return how long a wait has lasted; empty when it is not worth a word yet."""
-        if since is None or (self._page.now() - since).total_seconds() < WORTH_SAYING_SECONDS:
-            return ""
-        return self._page.since(since)
+        return span_of(self._page, since)
 
     def say(self, overview: InstanceOverview) -> Say:
         """Return the state of a request in words: whom it waits for, or how it ended."""
         instance = overview.instance
         if instance.status is InstanceStatus.RUNNING:
-            return self._say_waiting(overview.waits)
+            return self._say_scheduled(overview) or self._say_waiting(overview.waits)
         state, icon = _ENDS[instance.status]
         outcome = self._page.outcome(instance.outcome) if instance.outcome else ""
         key = (
@@ -231,9 +244,21 @@ class Words:
             else f"start.say.{instance.status.value}"
         )
         text = instance.cancellation_reason or self._page.text(f"{key}.text")
+        if instance.status is InstanceStatus.SUSPENDED and instance.suspended_by is not None:
+            text = self._page.text("start.say.Suspended.by", name=self.name(instance.suspended_by))
         if instance.outcome in _REJECTING and instance.status is InstanceStatus.COMPLETED:
             state, icon = "canceled", "circle-x"
         return Say(state=state, icon=icon, title=self._page.text(f"{key}.title", outcome=outcome), text=text)
+
+    def _say_scheduled(self, overview: InstanceOverview) -> Say | None:
+        """Return when a request begins whose start has been put off; None when it has begun."""
+        starts = {node.id for node in overview.definition.nodes if node.activity_type == "Start"}
+        for wait in overview.waits:
+            if wait.node_id in starts and wait.kind is BookmarkKind.TIMER and wait.due_at is not None:
+                title = self._page.text("start.say.scheduled.title", time=self._page.exact_time(wait.due_at))
+                text = self._page.text("start.say.scheduled.text")
+                return Say(state="waiting", icon="calendar", title=title, text=text)
+        return None
 
     def _say_waiting(self, waits: Sequence[Wait]) -> Say:
         people = [wait for wait in waits if wait.kind is BookmarkKind.USER_TASK]
@@ -249,7 +274,7 @@ class Words:
                 title=self._page.text(key, span=span, names=self._page.listed(names)),
                 text=self._page.text("start.say.waiting.text", steps=self._page.listed(steps)),
             )
-        others = [wait for wait in waits if wait.kind != "Join"]
+        others = [wait for wait in waits if wait.kind != "Join" and wait.kind not in LIMITS]
         if others:
             wait = self._wait(others[0])
             return Say(state="waiting", icon="hourglass", title=wait.text.striptags(), text=wait.sub)
@@ -328,6 +353,10 @@ class Words:
         if entry.action == "complete" and entry.outcome in _REJECTING:
             state, icon = "faulted", "x"
         key = f"ui.trail.command.{entry.action}"
+        if entry.action == "start" and entry.actor_id is None:
+            key = "ui.trail.command.started"
+        if entry.assignee_id and self._page.has(f"{key}_to"):
+            key = f"{key}_to"
         text = self._page.markup(
             key if self._page.has(key) else "ui.trail.command.other",
             name=self._page.strong(self.name(entry.actor_id, first=True)),
@@ -337,6 +366,16 @@ class Words:
             action=entry.action,
         )
         sub = self._page.text("ui.trail.for", name=self.name(entry.on_behalf_of)) if entry.on_behalf_of else ""
+        sub = sub or self._details(entry)
         return Line(
             text=text, icon=icon, state=state, at=entry.at, comment=entry.comment or entry.reason or "", sub=sub
         )
+
+    def _details(self, entry: TrailEntry) -> str:
+        """Return what exactly a command changed, for the line below its sentence."""
+        parts = []
+        for name, value in entry.details.items():
+            shown = self._page.listed(str(one) for one in value) if isinstance(value, list) else str(value)
+            if shown:
+                parts.append(self._page.text(f"ui.trail.detail.{name}", value=shown))
+        return " · ".join(parts)

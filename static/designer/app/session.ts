@@ -13,6 +13,7 @@ const NARROW = window.matchMedia('(max-width: 1023px)');
 
 export class Session {
   problems: readonly Problem[] = [];
+  private calendarNames: Promise<readonly { value: string; title: string }[]> | undefined;
   private definitionNames: Promise<readonly { value: string; title: string }[]> | undefined;
 
   constructor(
@@ -54,6 +55,15 @@ export class Session {
     } catch {
       return [];
     }
+  }
+
+  /** Work calendars, for a field that names one. */
+  calendars(): Promise<readonly { value: string; title: string }[]> {
+    this.calendarNames ??= this.api
+      .get('/calendars?limit=1000')
+      .then(readNames)
+      .catch(() => []);
+    return this.calendarNames;
   }
 
   /** Published workflows, for a field that names one. */

@@ -55,6 +55,8 @@ export interface Canvas {
   getRootElement(): DjsElement;
   getGraphics(element: DjsElement | string): SVGGElement;
   getContainer(): HTMLElement;
+  /** A group that moves with the view; one with a lower index lies below. */
+  getLayer(name: string, index: number): SVGGElement;
   viewbox(box?: Rect): Viewbox;
   zoom(level?: number | 'fit-viewport', center?: Point | 'auto'): number;
   scroll(delta: { dx: number; dy: number }): void;

@@ -1,7 +1,7 @@
 /** The canvas of the designer: shows a document, reports gestures as changes, keeps selection and view. */
 import { transitionElement, transitionKeyOf } from '../model/definition';
 import { bounds, centre, NODE_HEIGHT, NODE_WIDTH, overlaps, type Point, type Rect } from '../model/geometry';
-import type { Scene, SceneEdge, SceneNode } from '../model/scene';
+import { compensationsOf, type Scene, type SceneEdge, type SceneNode } from '../model/scene';
 import { bridgeServices, type Changes, type Permissions } from './bridge';
 import {
   type Canvas,
@@ -14,7 +14,7 @@ import {
   type Registry,
   type Selection,
 } from './djs';
-import { arrowHeads } from './paint';
+import { arrowHeads, paintCompensations } from './paint';
 import { Panning } from './panning';
 import { type Paints, Renderer } from './renderer';
 import { SelectionBehavior } from './selecting';
@@ -219,6 +219,7 @@ export class Editor {
     const moves = movedRects(before, scene);
     for (const edge of scene.edges.values()) this.showEdge(edge, before, repaint, moves, changed);
     if (changed.length > 0) this.events.fire('elements.changed', { elements: changed });
+    paintCompensations(this.canvas.getLayer('compensations', -1), compensationsOf(scene));
     this.quiet = false;
     this.label();
     if (kept.length !== this.selected().length) this.reportSelection();

@@ -1,6 +1,7 @@
 /** Draws nodes and transitions, the same in designer, monitor, task and request. Only the paint differs. */
 import type { Category } from '../model/activities';
 import { labelPoint, NODE_HEIGHT, NODE_WIDTH, type Point, type Rect, roundedPath } from '../model/geometry';
+import type { CompensationLine } from '../model/scene';
 import { textUnits } from '../model/text';
 import { svg } from '../view/html';
 import { iconAddress } from '../view/icons';
@@ -118,6 +119,14 @@ export function paintEdge(
     const at = labelPoint(points, 20, paint.nodes);
     group.append(badge(paint.mark, at.x, at.y));
   }
+}
+
+/** Draws the dashed lines to the nodes that undo others; nothing is redrawn while they are the same. */
+export function paintCompensations(layer: SVGElement, lines: readonly CompensationLine[]): void {
+  const paths = lines.map(({ points }) => roundedPath(points));
+  const drawn = [...layer.children].map((each) => each.getAttribute('d'));
+  if (paths.length === drawn.length && paths.every((path, i) => path === drawn[i])) return;
+  layer.replaceChildren(...paths.map((d) => svg('path', { class: 'compensation', d })));
 }
 
 /** Arrow heads; the style sheet chooses among them by state. */

@@ -8,8 +8,15 @@ import { TextField } from './expression';
 import type { ControlContext, MakeControl } from './field';
 import { Chips, textsOf } from './list';
 
-const ICONS: Readonly<Record<string, string>> = { User: 'user', Starter: 'user-check', Expression: 'braces' };
-const BUILT_IN = ['User', 'Starter', 'Expression'] as const;
+const ICONS: Readonly<Record<string, string>> = {
+  User: 'user',
+  Starter: 'user-check',
+  Expression: 'braces',
+  CompletedBy: 'history',
+};
+const BUILT_IN = ['User', 'Starter', 'Expression', 'CompletedBy'] as const;
+/** Rules that may name groups, whose members then claim the task. */
+const CLAIMABLE: readonly string[] = ['User', 'Expression'];
 
 class Rules {
   readonly element = html('div', { class: 'rules' });
@@ -104,7 +111,21 @@ class Rules {
     const head = html('div', { class: 'row' }, tag, html('span', { class: 'grow' }), !session.readOnly && remove);
     const body =
       type === 'Starter' ? undefined : type === 'Expression' ? this.expressions(rule, index) : this.people(rule, index);
-    return html('div', { class: 'rule', 'data-rule': type }, head, ...(body ?? []));
+    const groups = CLAIMABLE.includes(type) || rule.claimable === true ? [this.claimable(rule, index)] : [];
+    return html('div', { class: 'rule', 'data-rule': type }, head, ...(body ?? []), ...groups);
+  }
+
+  private claimable(rule: JsonObject, index: number): HTMLElement {
+    const { session } = this.context;
+    const box = html('input', {
+      type: 'checkbox',
+      class: 'check',
+      disabled: session.readOnly,
+      change: () =>
+        this.set(index, withMembers(this.rules[index] as JsonObject, { claimable: box.checked || undefined })),
+    });
+    box.checked = rule.claimable === true;
+    return html('label', { class: 'check-row' }, box, session.t('designer.rule.claimable'));
   }
 
   private people(rule: JsonObject, index: number): readonly HTMLElement[] {
@@ -115,7 +136,7 @@ class Rules {
         name: this.titleOf(text(rule.type)),
       }),
       readOnly: session.readOnly,
-      placeholder: session.t('designer.rule.people_hint'),
+      placeholder: session.t(rule.type === 'CompletedBy' ? 'designer.rule.steps_hint' : 'designer.rule.people_hint'),
       removeLabel: (name) => session.t('designer.field.remove', { name }),
       change: (values) => this.set(index, withMembers(this.rules[index] as JsonObject, { values: [...values] })),
     });

@@ -1,5 +1,5 @@
 /** A time span in the unit people think in; an expression where the property takes one. */
-import { fromSeconds, toSeconds, UNITS, type Unit } from '../model/duration';
+import { fromDays, fromSeconds, toDays, toSeconds, UNITS, type Unit } from '../model/duration';
 import { isLosslessNumber, numberFromText } from '../model/json';
 import { html } from '../view/html';
 import { icon, iconButton } from '../view/icons';
@@ -10,6 +10,7 @@ import { asText, setInput } from './plain';
 export const durationControl: MakeControl = (context) => {
   const { session, spec, id, describedBy, emit, complain } = context;
   const { t } = session;
+  const spans = spec.kind === 'literalOrExpression';
   const amount = html('input', {
     class: 'input',
     id,
@@ -36,7 +37,8 @@ export const durationControl: MakeControl = (context) => {
       emit(undefined);
       return;
     }
-    const seconds = toSeconds(amount.value, unit.value as Unit);
+    const days = spans ? toDays(amount.value, unit.value as Unit) : undefined;
+    const seconds = days ?? toSeconds(amount.value, unit.value as Unit);
     if (seconds) emit(seconds);
     else complain(t('designer.field.number'));
   };
@@ -47,17 +49,24 @@ export const durationControl: MakeControl = (context) => {
     html('span', { class: 'select-wrap' }, unit, icon('chevrons-up-down')),
   );
   const show = (value: Parameters<ReturnType<MakeControl>['show']>[0]) => {
+    const days = typeof value === 'string' ? fromDays(value) : undefined;
+    if (days !== undefined) {
+      if (toDays(amount.value, unit.value as Unit) === value) return;
+      setInput(amount, days);
+      unit.value = 'days';
+      return;
+    }
     if (!isLosslessNumber(value)) {
       if (document.activeElement !== amount) setInput(amount, '');
       return;
     }
     // Nothing is turned into another unit while it is being typed.
     if (toSeconds(amount.value, unit.value as Unit)?.value === value.value) return;
-    const shown = fromSeconds(value.value);
+    const shown = fromSeconds(value.value, spans ? 'hours' : 'days');
     setInput(amount, shown.amount);
     unit.value = shown.unit;
   };
-  if (spec.kind !== 'literalOrExpression') return { element: span, show, focus: () => amount.focus() };
+  if (!spans) return { element: span, show, focus: () => amount.focus() };
   return withExpression(context, { span, amount, show });
 };
 
@@ -101,12 +110,13 @@ function withExpression(
   return {
     element: html('div', { class: 'with-toggle' }, fixed.span, field.element, toggle),
     show: (value) => {
-      if (typeof value === 'string' && value !== '') {
+      const typing = document.activeElement?.closest('.expr-field') === field.element;
+      if (typeof value === 'string' && value !== '' && (fromDays(value) === undefined || (computed && typing))) {
         if (!computed) change(true);
         field.show(value);
       } else {
         // A plain number typed into the expression stays there until the panel is opened again.
-        if (computed && value !== undefined && document.activeElement?.closest('.expr-field') === field.element) return;
+        if (computed && value !== undefined && typing) return;
         if (computed && value !== undefined) change(false);
         if (computed) field.show('');
         fixed.show(value);

@@ -11,15 +11,19 @@ export interface FieldSpec {
   /** Name under which problems and tests find the field. */
   readonly name: string;
   readonly label: string;
-  readonly help?: string;
+  readonly help?: string | undefined;
   readonly editor: EditorName;
   readonly kind: Kind;
   readonly required?: boolean;
   readonly default?: JsonValue | undefined;
   readonly options?: readonly Option[];
-  readonly placeholder?: string;
+  readonly placeholder?: string | undefined;
   /** Unit that an empty time span begins with. */
   readonly unit?: Unit;
+  /** A choice is drawn as a list even when few short options would fit side by side. */
+  readonly asList?: boolean;
+  /** What may be typed into a text, offered while it is. */
+  readonly suggest?: (() => Promise<readonly Option[]>) | undefined;
 }
 
 export interface ControlContext {

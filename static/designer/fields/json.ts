@@ -3,11 +3,12 @@ import { type JsonValue, jsonProblem, parseJson, sameJson, writeJson } from '../
 import { html } from '../view/html';
 import type { MakeControl } from './field';
 
-export const jsonControl: MakeControl = ({ session, id, describedBy, emit, complain }) => {
+export const jsonControl: MakeControl = ({ session, spec, id, describedBy, emit, complain }) => {
   const area = html('textarea', {
     class: 'area mono',
     id,
     rows: 4,
+    placeholder: spec.placeholder,
     spellcheck: 'false',
     autocapitalize: 'off',
     'aria-describedby': describedBy,

@@ -32,7 +32,7 @@ export class Chips {
       'aria-describedby': options.describedBy,
       autocomplete: 'off',
       readonly: options.readOnly,
-      placeholder: options.placeholder,
+      placeholder: options.readOnly ? undefined : options.placeholder,
       keydown: (event: KeyboardEvent) => this.key(event),
       blur: () => this.take(),
       paste: (event: ClipboardEvent) => this.pasted(event),

@@ -1,4 +1,5 @@
 /** Fields for plain values: text, long text, number, switch, choice, a workflow's name. */
+import type { Option } from '../model/activities';
 import { text } from '../model/definition';
 import { isLosslessNumber, type JsonValue, numberFromText } from '../model/json';
 import { textUnits } from '../model/text';
@@ -26,29 +27,40 @@ function invalid(input: HTMLElement): (bad: boolean) => void {
   };
 }
 
+async function offer(list: HTMLDataListElement, offers: Promise<readonly Option[]> | undefined): Promise<void> {
+  const found = (await offers) ?? [];
+  list.replaceChildren(...found.map(({ value, title }) => html('option', { value, label: title })));
+}
+
 export const textControl: MakeControl = ({ session, spec, id, describedBy, emit }) => {
+  const offered = spec.suggest === undefined ? undefined : html('datalist', { id: freshId('offered') });
   const input = html('input', {
     class: 'input',
     id,
+    list: offered?.id,
     'aria-describedby': describedBy,
     autocomplete: 'off',
     placeholder: spec.placeholder ?? asText(spec.default),
     readonly: session.readOnly,
     input: () => emit(input.value === '' ? undefined : input.value),
+    focus: () => {
+      if (offered) void offer(offered, spec.suggest?.());
+    },
   });
   return {
-    element: input,
+    element: offered ? html('span', { class: 'input-wrap' }, input, offered) : input,
     show: (value) => setInput(input, asText(value)),
     focus: () => input.focus(),
     mark: invalid(input),
   };
 };
 
-export const longTextControl: MakeControl = ({ session, id, describedBy, emit }) => {
+export const longTextControl: MakeControl = ({ session, spec, id, describedBy, emit }) => {
   const area = html('textarea', {
     class: 'area',
     id,
     rows: 3,
+    placeholder: spec.placeholder,
     'aria-describedby': describedBy,
     readonly: session.readOnly,
     input: () => emit(area.value === '' ? undefined : area.value),
@@ -69,7 +81,7 @@ export const numberControl: MakeControl = ({ session, spec, id, describedBy, emi
     inputmode: 'decimal',
     'aria-describedby': describedBy,
     autocomplete: 'off',
-    placeholder: asText(spec.default),
+    placeholder: spec.placeholder ?? asText(spec.default),
     readonly: session.readOnly,
     input: () => {
       const number = numberFromText(input.value);
@@ -200,29 +212,27 @@ const selectControl: MakeControl = ({ session, spec, id, describedBy, emit }) =>
 /** A few short options stand side by side, more of them in a list. */
 export const choiceControl: MakeControl = (context) => {
   const options = context.spec.options ?? [];
+  if (context.spec.asList) return selectControl(context);
   const width = options.reduce((sum, { title }) => sum + textUnits(title) + 3, 0);
   return options.length > 0 && options.length <= 3 && width <= 42 ? segmentedControl(context) : selectControl(context);
 };
 
 /** The name of another workflow: chosen from those that are published, or typed before it is. */
 export const definitionControl: MakeControl = (context): Control => {
-  const { session, id, describedBy, emit } = context;
+  const { session, spec, id, describedBy, emit } = context;
   const listId = freshId('definitions');
   const list = html('datalist', { id: listId });
   const input = html('input', {
     class: 'input mono',
     id,
     list: listId,
+    placeholder: spec.placeholder,
     'aria-describedby': describedBy,
     autocomplete: 'off',
     readonly: session.readOnly,
     input: () => emit(input.value === '' ? undefined : input.value),
-    focus: () => void offer(),
+    focus: () => void offer(list, session.definitions()),
   });
-  const offer = async () => {
-    const names = await session.definitions();
-    list.replaceChildren(...names.map(({ value, title }) => html('option', { value, label: title })));
-  };
   return {
     element: html('span', { class: 'input-wrap' }, input, list),
     show: (value) => setInput(input, asText(value)),

@@ -51,6 +51,12 @@ export interface PropertyDescriptor {
   readonly default: JsonValue | undefined;
   readonly options: readonly Option[];
   readonly section: string;
+  /** What a literal must be: string, number …, workCalendar. */
+  readonly type: string;
+  /** A value as it might be written: the placeholder of an empty field. */
+  readonly example: string;
+  /** A choice and the one value of it with which this property means anything. */
+  readonly countsWith: readonly [string, string] | undefined;
 }
 
 export interface ActivityDescriptor {
@@ -102,6 +108,11 @@ function option(value: JsonValue): Option | undefined {
   return { value: value.value, title: text(value.title) || value.value };
 }
 
+function pair(value: JsonValue | undefined): readonly [string, string] | undefined {
+  const [name, wanted] = texts(value);
+  return name !== undefined && wanted !== undefined ? [name, wanted] : undefined;
+}
+
 function property(item: JsonObject): PropertyDescriptor {
   return {
     name: text(item.name),
@@ -113,6 +124,9 @@ function property(item: JsonObject): PropertyDescriptor {
     default: item.default ?? undefined,
     options: isList(item.options) ? item.options.flatMap((each) => option(each) ?? []) : [],
     section: text(item.section) || 'setup',
+    type: text(item.type) || 'string',
+    example: text(item.example),
+    countsWith: pair(item.countsWith),
   };
 }
 

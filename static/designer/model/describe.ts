@@ -1,7 +1,7 @@
 /** Words on the diagram: the second line of a node, the label of a transition, sentences for screen readers. */
 import { type Activities, propertyValue } from './activities';
 import { type DefinitionDoc, type NodeDoc, nodeName, type TransitionDoc, text } from './definition';
-import { describeSeconds } from './duration';
+import { describeSeconds, fromDays } from './duration';
 import { isList, isLosslessNumber, isObject } from './json';
 import { sceneOf } from './scene';
 import { ellipse } from './text';
@@ -37,6 +37,8 @@ function people(node: NodeDoc, { t }: Words): string {
 function delay(node: NodeDoc, words: Words): string {
   const duration = propertyValue(node, 'DurationSeconds');
   if (isLosslessNumber(duration)) return describeSeconds(duration.value, words.t);
+  const days = fromDays(text(duration));
+  if (days !== undefined) return words.t('diagram.duration.days', { count: days });
   return text(duration) || text(propertyValue(node, 'Until')) || text(propertyValue(node, 'Cron'));
 }
 

@@ -32,11 +32,23 @@ export function toSeconds(amount: string, unit: Unit): LosslessNumber | undefine
   return unit === 'seconds' ? number : new LosslessNumber(written(parts.digits * FACTOR[unit], parts.scale));
 }
 
-/** The largest unit that shows the seconds without a rest. */
-export function fromSeconds(seconds: string): { readonly amount: string; readonly unit: Unit } {
+/** Whole days as a span of the calendar: a day on the clock, in a work calendar a working day, never 24 hours of it. */
+export function toDays(amount: string, unit: Unit): string | undefined {
+  const days = amount.trim();
+  return unit === 'days' && /^[1-9]\d*$/.test(days) ? `P${days}D` : undefined;
+}
+
+/** The days of such a span; undefined for any other text. */
+export function fromDays(span: string): string | undefined {
+  return /^P([1-9]\d*)D$/.exec(span)?.[1];
+}
+
+/** The largest unit (up to the given one) that shows the seconds without a rest. */
+export function fromSeconds(seconds: string, largest: Unit = 'days'): { readonly amount: string; readonly unit: Unit } {
   const parts = decimal(seconds);
   if (parts && parts.scale === 0 && parts.digits !== 0n) {
     for (const unit of ['days', 'hours', 'minutes'] as const) {
+      if (FACTOR[unit] > FACTOR[largest]) continue;
       if (parts.digits % FACTOR[unit] === 0n) return { amount: (parts.digits / FACTOR[unit]).toString(), unit };
     }
   }

@@ -189,11 +189,16 @@ export function setProperty(doc: DefinitionDoc, key: string, name: string, value
   return replaceNode(doc, key, { properties });
 }
 
-/** Gives a node another id; the transitions at it follow. */
+/** Gives a node another id; the transitions at it follow, and so do the nodes that it undoes. */
 export function renameNode(doc: DefinitionDoc, key: string, id: string): Op[] {
   const node = nodeOf(doc, key);
   if (!node || node.id === id) return [];
   const ops = replaceNode(doc, key, { id });
+  for (const other of key === node.id ? doc.nodes : []) {
+    if (other !== node && other.compensateWith === node.id) {
+      ops.push(...replaceNode(doc, other.id, { compensateWith: id }));
+    }
+  }
   // A second node with the same id has no transitions of its own: they belong to the first.
   if (key !== node.id) return ops;
   for (const edge of new Set([...transitionKeys(doc, node.id, 'source'), ...transitionKeys(doc, node.id, 'target')])) {

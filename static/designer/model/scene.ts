@@ -104,6 +104,21 @@ function byEnd(edges: ReadonlyMap<string, SceneEdge>, end: 'source' | 'target'):
   return out;
 }
 
+/** A line from a node to the one that undoes it. */
+export interface CompensationLine {
+  readonly source: string;
+  readonly target: string;
+  readonly points: readonly Point[];
+}
+
+/** Lines to the nodes that compensate others; one that names no node of the document has none. */
+export function compensationsOf({ nodes }: Scene): readonly CompensationLine[] {
+  return [...nodes.values()].flatMap(({ key, node, rect }) => {
+    const target = typeof node.compensateWith === 'string' ? nodes.get(node.compensateWith) : undefined;
+    return target && target.key !== key ? [{ source: key, target: target.key, points: route(rect, target.rect) }] : [];
+  });
+}
+
 const scenes = new WeakMap<DefinitionDoc, Scene>();
 
 /** The scene of a document; the same document always has the same scene. */

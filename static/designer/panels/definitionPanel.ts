@@ -2,10 +2,10 @@
 import type { Session } from '../app/session';
 import { text } from '../model/definition';
 import { setSetting } from '../model/edits';
-import type { JsonValue } from '../model/json';
 import { html } from '../view/html';
 import { icon } from '../view/icons';
-import { Fields, folded, type Panel, section } from './panel';
+import { DefinitionSettings } from './definitionSettings';
+import { Fields, type Panel, section } from './panel';
 
 export class DefinitionPanel implements Panel {
   readonly element: HTMLElement;
@@ -56,7 +56,7 @@ export class DefinitionPanel implements Panel {
           this.field('category', 'text', false, t('designer.definition.category.help')),
           variables,
         ),
-        this.timeLimit(),
+        ...new DefinitionSettings(session, this.fields).sections(),
         ...(session.readOnly ? [] : [hints]),
       ),
     );
@@ -80,46 +80,6 @@ export class DefinitionPanel implements Panel {
         session.execute(session.t('designer.step.property', { name: label }), ops, `#${name}`);
       },
     );
-  }
-
-  /** How long a request may take, and what happens then. */
-  private timeLimit(): HTMLElement {
-    const { session } = this;
-    const { t } = session;
-    const set = (name: string, value: JsonValue | undefined) => {
-      const label = t('designer.step.property', { name: t(`designer.definition.${name}`) });
-      session.execute(label, setSetting(name, value), `#${name}`);
-    };
-    const limit = this.fields.add(
-      {
-        name: 'timeout',
-        label: t('designer.definition.timeout'),
-        help: t('designer.definition.timeout.help'),
-        editor: 'duration',
-        kind: 'literal',
-        unit: 'days',
-      },
-      ['timeout'],
-      () => session.doc.timeout ?? undefined,
-      (value) => set('timeout', value),
-    );
-    const action = this.fields.add(
-      {
-        name: 'timeoutAction',
-        label: t('designer.definition.timeoutAction'),
-        editor: 'choice',
-        kind: 'literal',
-        default: 'Fault',
-        options: ['Fault', 'Cancel', 'Terminate'].map((value) => ({
-          value,
-          title: t(`designer.definition.timeoutAction.${value}`),
-        })),
-      },
-      ['timeoutAction'],
-      () => session.doc.timeoutAction ?? undefined,
-      (value) => set('timeoutAction', value),
-    );
-    return folded(t('designer.definition.timeLimit'), (session.doc.timeout ?? null) !== null, limit, action);
   }
 
   refresh(): boolean {

@@ -1,17 +1,22 @@
 /** Properties of one node: name and id, what its descriptor lists, and what every node has. */
 import type { Session } from '../app/session';
 import { type PropertyDescriptor, propertyKey, propertyValue } from '../model/activities';
-import { type NodeDoc, nodeName, nodeOf, text, withMembers } from '../model/definition';
+import { type NodeDoc, nodeName, nodeOf, text } from '../model/definition';
 import { renameNode, setNode, setProperty } from '../model/edits';
-import { isObject, type JsonObject, type JsonValue } from '../model/json';
+import { isObject, type JsonValue } from '../model/json';
 import { html } from '../view/html';
 import { icon } from '../view/icons';
+import { NodeSettings } from './nodeSettings';
 import { Fields, folded, type Panel, section } from './panel';
 
 const ID = /^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/;
 
 /** Older spellings of what another property says: shown only where a document uses them. */
 const COVERED: Readonly<Record<string, readonly string[]>> = { UserTask: ['Assignees', 'AssigneesExpression'] };
+
+/** An activity with more properties than this shows the sections that most nodes leave alone folded. */
+const LONG = 12;
+const OPEN = ['setup', 'people'];
 
 const SECTIONS = ['setup', 'people', 'decision', 'data', 'time'];
 
@@ -58,6 +63,20 @@ export class NodePanel implements Panel {
       html('span', { class: 'cat-tile', 'data-cat': look.category }, icon(look.icon)),
       html('div', { class: 'grow' }, this.heading, html('small', {}, `${look.title} · `, this.idLine)),
       !session.readOnly && swapButton,
+      this.helpLink(look.title),
+    );
+  }
+
+  /** The activity's page; in a tab of its own, so that nothing unsaved is left. */
+  private helpLink(title: string): HTMLElement | undefined {
+    const { session, activityType } = this;
+    if (!session.activities.get(activityType)) return undefined;
+    const label = session.t('designer.node.help', { name: title });
+    const href = `/help/activities/${encodeURIComponent(activityType)}`;
+    return html(
+      'a',
+      { class: 'icon-btn', href, target: '_blank', rel: 'noopener', 'aria-label': label, title: label },
+      icon('circle-help'),
     );
   }
 
@@ -72,10 +91,14 @@ export class NodePanel implements Panel {
     const parts = names.map((name) => {
       const fields = shown.filter((each) => each.section === name).map((each) => this.property(each));
       if (name === 'setup') return section('', '', this.nameField(), ...fields);
-      return fields.length === 0 ? undefined : section(this.sectionTitle(name), '', ...fields);
+      if (fields.length === 0) return undefined;
+      const title = this.sectionTitle(name);
+      if (shown.length <= LONG || OPEN.includes(name)) return section(title, '', ...fields);
+      const set = shown.some((each) => each.section === name && propertyValue(node, each.name) !== undefined);
+      return folded(title, set, ...fields);
     });
     const unknown = descriptor ? [] : [this.unknownActivity(node)];
-    return [...unknown, ...parts.filter((part) => part !== undefined), this.common(node, descriptor?.waits ?? false)];
+    return [...unknown, ...parts.filter((part) => part !== undefined), this.settings(node, descriptor?.waits ?? false)];
   }
 
   private unknownActivity(node: NodeDoc): HTMLElement {
@@ -107,7 +130,8 @@ export class NodePanel implements Panel {
   }
 
   private property(descriptor: PropertyDescriptor): HTMLElement {
-    return this.fields.add(
+    const { session } = this;
+    const element = this.fields.add(
       {
         name: descriptor.name,
         label: descriptor.title,
@@ -117,11 +141,13 @@ export class NodePanel implements Panel {
         required: descriptor.required,
         default: descriptor.default,
         options: descriptor.options,
+        placeholder: descriptor.example || undefined,
+        suggest: descriptor.type === 'workCalendar' ? () => session.calendars() : undefined,
       },
       ['properties', descriptor.name],
       () => (this.node ? propertyValue(this.node, descriptor.name) : undefined),
       (value) => {
-        const { node, session } = this;
+        const { node } = this;
         if (!node) return;
         const ops = setProperty(session.doc, this.key, propertyKey(node, descriptor.name), value);
         session.execute(
@@ -131,6 +157,16 @@ export class NodePanel implements Panel {
         );
       },
     );
+    if (descriptor.countsWith) this.fields.showIf(element, () => this.counts(descriptor));
+    return element;
+  }
+
+  /** Whether a property means anything now; one that is set is shown in any case. */
+  private counts({ name, countsWith }: PropertyDescriptor): boolean {
+    const { node } = this;
+    if (!node || !countsWith || propertyValue(node, name) !== undefined) return true;
+    const [choice, wanted] = countsWith;
+    return text(propertyValue(node, choice)).toLowerCase() === wanted.toLowerCase();
   }
 
   private set(name: string, members: Readonly<Record<string, JsonValue | undefined>>): void {
@@ -139,77 +175,12 @@ export class NodePanel implements Panel {
     session.execute(label, setNode(session.doc, this.key, members), `${this.key}#${name}`);
   }
 
-  /** Settings that every node has. */
-  private common(node: NodeDoc, waits: boolean): HTMLElement {
-    const { session } = this;
-    const { t } = session;
-    const parts = [...this.retry()];
-    if (waits || (node.timeoutSeconds ?? undefined) !== undefined) {
-      parts.push(
-        this.fields.add(
-          {
-            name: 'timeoutSeconds',
-            label: t('designer.node.timeoutSeconds'),
-            help: t('designer.node.timeoutSeconds.help'),
-            editor: 'duration',
-            kind: 'literal',
-            unit: 'days',
-          },
-          ['timeoutSeconds'],
-          () => this.node?.timeoutSeconds ?? undefined,
-          (value) => this.set('timeoutSeconds', { timeoutSeconds: value }),
-        ),
-      );
-    }
-    parts.push(
-      this.fields.add(
-        {
-          name: 'continueOnError',
-          label: t('designer.node.continueOnError'),
-          help: t('designer.node.continueOnError.help'),
-          editor: 'switch',
-          kind: 'literal',
-          default: false,
-        },
-        ['continueOnError'],
-        () => this.node?.continueOnError,
-        (value) => this.set('continueOnError', { continueOnError: value }),
-      ),
-      this.fields.add(
-        { name: 'note', label: t('designer.node.note'), editor: 'longText', kind: 'literal' },
-        ['note'],
-        () => this.node?.note ?? undefined,
-        (value) => this.set('note', { note: value }),
-      ),
-      this.idField(),
-    );
-    const set = ['retryPolicy', 'timeoutSeconds', 'note'].some((name) => (node[name] ?? undefined) !== undefined);
-    return folded(t('designer.section.common'), set || node.continueOnError === true, ...parts);
-  }
-
-  private retry(): readonly HTMLElement[] {
-    const { t } = this.session;
-    const read = (): JsonObject => (isObject(this.node?.retryPolicy) ? this.node.retryPolicy : {});
-    const part = (name: string, editor: 'number' | 'duration', preset: JsonValue) =>
-      this.fields.add(
-        { name: `retryPolicy.${name}`, label: t(`designer.node.${name}`), editor, kind: 'literal', default: preset },
-        ['retryPolicy', name],
-        () => read()[name] ?? undefined,
-        (value) => {
-          const policy = withMembers(read(), { [name]: value });
-          const empty = Object.values(policy).every((each) => each === undefined || each === null);
-          this.set('retryPolicy', { retryPolicy: empty ? undefined : policy });
-        },
-      );
-    return [
-      part('maxAttempts', 'number', '1'),
-      html(
-        'div',
-        { class: 'grid-2' },
-        part('firstDelaySeconds', 'duration', '10'),
-        part('backoffFactor', 'number', '2'),
-      ),
-    ];
+  private settings(node: NodeDoc, waits: boolean): HTMLElement {
+    const host = {
+      node: () => this.node,
+      set: (name: string, members: Readonly<Record<string, JsonValue | undefined>>) => this.set(name, members),
+    };
+    return new NodeSettings(this.session, this.fields, host).section(node, waits, this.idField());
   }
 
   private idField(): HTMLElement {

@@ -28,6 +28,7 @@ export interface Panel {
 /** Fields of one panel. */
 export class Fields {
   private readonly bound: Bound[] = [];
+  private readonly conditions: { readonly element: HTMLElement; holds(): boolean }[] = [];
 
   constructor(private readonly session: Session) {}
 
@@ -44,8 +45,15 @@ export class Fields {
     return field.element;
   }
 
+  /** A field that is there only while something holds. */
+  showIf(element: HTMLElement, holds: () => boolean): void {
+    this.conditions.push({ element, holds });
+    element.hidden = !holds();
+  }
+
   refresh(): void {
     for (const { field, read } of this.bound) field.show(read());
+    for (const { element, holds } of this.conditions) element.hidden = !holds();
   }
 
   showProblems(isMine: (target: ProblemTarget) => boolean): void {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
-from tests.engine.harness import World
+from tests.engine.harness import Scripted, World
 from tests.support.flows import END, START, edge, flow, node
 from webapp.engine.assignees import BUILTIN_PROVIDERS
 from webapp.engine.definitions.model import WorkflowDefinition
+from webapp.engine.errors import Unexpected
 from webapp.engine.numbers import JsonObject
 from webapp.engine.runtime.engine import EngineOptions
 
@@ -58,3 +60,13 @@ def test_a_definition_is_not_changed_by_its_instances() -> None:
     before = msgspec.json.encode(compiled.definition)
     world.start(flow("same", nodes, edges))
     assert msgspec.json.encode(compiled.definition) == before
+
+
+def test_a_calendar_of_the_deadline_that_is_gone_refuses_the_start_before_anything_runs() -> None:
+    scripted = Scripted()
+    world = World(activities=[scripted])
+    document = flow("f", [START, node("x", "Scripted"), END], timeout=60, workCalendar="gone")
+    with pytest.raises(Unexpected) as refused:
+        world.start(document)
+    assert refused.value.key == "workflow.calendar.unknown"
+    assert scripted.seen == []

@@ -139,7 +139,7 @@ def test_a_bookmark_key_beyond_its_length_is_a_fault() -> None:
 def test_outputs_that_are_no_json_are_a_fault() -> None:
     fault = one(Complete(outputs={"x": object()})).instance.fault
     assert fault is not None
-    assert (fault.key, fault.args) == ("workflow.activity.not_json", {"text": "object has no JSON form"})
+    assert (fault.key, fault.args) == ("workflow.activity.not_json", {"text": "outputs.x"})
 
 
 @pytest.mark.parametrize("outputs", [{"x": "a\x00"}, {"x\x00": 1}, {"x": [{"y": ["\x00"]}]}])

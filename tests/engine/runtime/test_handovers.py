@@ -197,8 +197,8 @@ def test_adding_nobody_is_refused(names: tuple[str, ...]) -> None:
     assert [(problem.path, problem.key) for problem in error.problems] == [("assignees", "workflow.input.blank")]
 
 
-@pytest.mark.parametrize("position", ["before", "after", "x"])
-def test_only_parallel_signers_can_be_added(position: str) -> None:
+@pytest.mark.parametrize("position", ["x", "Before", ""])
+def test_there_are_three_positions(position: str) -> None:
     run = task("u1")
     error = refusal(lambda: run.add(run.task("u1"), "u1", "u2", position=position))
     assert [(problem.path, problem.key) for problem in error.problems] == [("position", "workflow.task.position")]

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.harness import CountingIds, Run, World
+from tests.support.examples import examples
 from tests.support.flows import START, edge, flow, node
 from webapp.engine.activities.api import ActivityContext, ActivityOutcome, Complete
 from webapp.engine.descriptors import ActivityDescriptor, Category
@@ -141,7 +142,7 @@ def check_order(run: Run) -> None:
     assert begun == ended
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(30))
 @given(documents(loops=True), st.lists(st.integers(0, 9), max_size=12), st.booleans())
 def test_every_state_that_a_flow_reaches_is_whole(document: JsonObject, choices: list[int], fails: bool) -> None:
     options = EngineOptions(max_node_executions_per_burst=60)
@@ -156,7 +157,7 @@ def test_every_state_that_a_flow_reaches_is_whole(document: JsonObject, choices:
     check_state(run)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(30))
 @given(documents(loops=False), st.lists(st.integers(0, 9), max_size=9))
 def test_a_flow_that_fails_and_is_retried_runs_the_same_nodes(document: JsonObject, choices: list[int]) -> None:
     smooth = drive(World(activities=[Flaky(False)]).start(document), choices)
@@ -167,7 +168,7 @@ def test_a_flow_that_fails_and_is_retried_runs_the_same_nodes(document: JsonObje
     assert rough.instance.outcome == smooth.instance.outcome
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(30))
 @given(documents(loops=False), st.lists(st.integers(0, 9), max_size=9))
 def test_a_wave_run_again_from_a_fresh_read_does_the_same(document: JsonObject, choices: list[int]) -> None:
     world = World(activities=[Flaky(True)])

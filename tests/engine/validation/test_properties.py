@@ -5,13 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-import msgspec
 import pytest
 
-from tests.support.validation import REGISTRY, LaterRegistry, flow, told, validate, with_node
+from tests.support.validation import LaterRegistry, flow, told, validate, with_node
 from webapp.engine.definitions.builder import DefinitionBuilder
 from webapp.engine.definitions.model import WorkflowDefinition
-from webapp.engine.descriptors import ActivityDescriptor, Editor, PropertyDescriptor
 
 
 @pytest.mark.parametrize("mode", ["WaitAll", "waitany", "ALL", "Any", None])
@@ -113,19 +111,18 @@ def test_20_an_instant_is_no_expression_and_texts_elsewhere_are_not_evaluated() 
 
 
 def test_21_a_delay_has_exactly_one_span() -> None:
-    registry = LaterRegistry()
     both = {"DurationSeconds": 5, "Until": "2026-07-16T08:00:00Z"}
-    for properties in ({}, both):
-        (problem,) = validate(with_node("Delay", properties), registry)
+    for properties in ({}, both, {"DurationSeconds": None}, {"Cron": ""}):
+        (problem,) = validate(with_node("Delay", properties))
         assert problem.key == "workflow.definition.delay.span"
         assert problem.params == {"choices": ["DurationSeconds", "Until", "Cron"]}
-    assert validate(with_node("Delay", {"Until": "2026-07-16T08:00:00Z"}), registry) == []
+    assert validate(with_node("Delay", {"Until": "2026-07-16T08:00:00Z"})) == []
 
 
 def test_21_a_start_has_one_trigger_at_most() -> None:
     builder = DefinitionBuilder("a").add_start(properties={"SignalName": "s", "Cron": "0 8 * * *"})
     definition = builder.add_end().add_transition("start", "end").build()
-    assert told(validate(definition, LaterRegistry())) == [("error", "start.triggers", "nodes[0].properties")]
+    assert told(validate(definition)) == [("error", "start.triggers", "nodes[0].properties")]
 
 
 def test_23_assignee_rules_are_judged_by_their_provider() -> None:
@@ -171,10 +168,10 @@ def test_24_an_unknown_log_level_is_a_warning() -> None:
     assert validate(with_node("Log", {"Level": "warning"})) == []
 
 
-@pytest.mark.parametrize("properties", [{}, {"DurationSeconds": None}, {"DurationSeconds": " "}])
+@pytest.mark.parametrize("properties", [{}, {"Url": None}, {"Url": " "}])
 def test_25_a_required_property_is_missing(properties: dict[str, Any]) -> None:
-    found = validate(with_node("Delay", properties))
-    assert told(found)[0] == ("error", "property.required", "nodes[1].properties.DurationSeconds")
+    found = validate(with_node("Http", properties))
+    assert ("error", "property.required", "nodes[1].properties.Url") in told(found)
 
 
 def test_25_a_required_property_in_camel_case_counts() -> None:
@@ -189,13 +186,9 @@ def test_28_a_trigger_does_not_supply_required_variables() -> None:
         )
         return builder.build()
 
-    assert told(validate(triggered(Cron="0 8 * * *"), LaterRegistry())) == [
-        ("error", "start.required_variable", "variables[0]")
-    ]
-    assert told(validate(triggered(SignalName="paid"), LaterRegistry())) == [
-        ("warning", "start.required_variable", "variables[0]")
-    ]
-    assert validate(triggered(), LaterRegistry()) == []
+    assert told(validate(triggered(Cron="0 8 * * *"))) == [("error", "start.required_variable", "variables[0]")]
+    assert told(validate(triggered(SignalName="paid"))) == [("warning", "start.required_variable", "variables[0]")]
+    assert validate(triggered()) == []
 
 
 def test_29_a_property_that_the_activity_does_not_have() -> None:
@@ -264,19 +257,22 @@ def test_a_span_of_time_is_above_zero(seconds: Any) -> None:
     assert told(found) == [("error", "property.positive", "nodes[1].properties.DurationSeconds")]
 
 
-def test_a_threshold_lies_between_0_and_1() -> None:
-    later = PropertyDescriptor(name="CompletionThreshold", editor=Editor.NUMBER, type="number")
-    built_in = REGISTRY.descriptor("UserTask")
-    assert built_in is not None
-    extended = msgspec.structs.replace(built_in, properties=(*built_in.properties, later))
-
-    class Extended:
-        def descriptor(self, type_name: str) -> ActivityDescriptor | None:
-            return extended if type_name == "UserTask" else REGISTRY.descriptor(type_name)
-
-    for threshold, legal in ((0, False), (Decimal("1.1"), False), (Decimal("0.5"), True), (1, True)):
-        found = validate(with_node("UserTask", {"Assignees": ["a"], "CompletionThreshold": threshold}), Extended())
-        assert (found == []) is legal
+@pytest.mark.parametrize(
+    ("properties", "legal"),
+    [
+        ({"CompletionThreshold": 0}, False),
+        ({"CompletionThreshold": Decimal("1.1")}, False),
+        ({"CompletionThreshold": Decimal("0.5")}, True),
+        ({"CompletionThreshold": 1}, True),
+        ({"CompletionPolicy": "Ratio", "CompletionThreshold": "2 / 3"}, True),
+        ({"CompletionPolicy": "ratio"}, False),
+        ({"CompletionPolicy": "All"}, True),
+    ],
+)
+def test_a_threshold_lies_between_0_and_1_and_a_ratio_has_one(properties: dict[str, Any], legal: bool) -> None:
+    found = told(validate(with_node("UserTask", {"Assignees": ["a"], **properties})))
+    threshold = ("error", "task.threshold", "nodes[1].properties.CompletionThreshold")
+    assert found == ([] if legal else [threshold])
 
 
 def test_2000_nodes_are_judged_quickly_and_without_recursion() -> None:

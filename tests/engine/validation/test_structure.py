@@ -179,27 +179,46 @@ def test_22_retry_and_time_limits() -> None:
 def test_24_timeout_actions_and_priority() -> None:
     found = validate(with_node("UserTask", {"Assignees": ["a"]}, timeout_action="Explode"))
     assert told(found) == [("error", "timeout_action", "nodes[1].timeoutAction")]
-    found = validate(with_node("UserTask", {"Assignees": ["a"]}, timeout_action="Approve"))
-    assert told(found) == [("error", "unavailable", "nodes[1].timeoutAction")]
+    for action in ("Outcome", "Fault", "Approve", "Reject"):
+        assert told(validate(with_node("UserTask", {"Assignees": ["a"]}, timeout_action=action))) == []
+    for action in ("Escalate", "Transfer"):
+        for targets, paths in ((["b"], []), ([" "], ["nodes[1].timeoutTarget"]), (None, ["nodes[1].timeoutTarget"])):
+            task = with_node("UserTask", {"Assignees": ["a"]}, timeout_action=action, timeout_target=targets)
+            assert [(problem.key, problem.path) for problem in validate(task)] == [
+                ("workflow.definition.timeout_target", path) for path in paths
+            ]
+    wait = {"DurationSeconds": 9}
+    assert told(validate(with_node("Delay", wait, timeout_action="Fault"))) == []
+    found = validate(with_node("Delay", wait, timeout_action="Transfer", timeout_target=["b"]))
+    assert told(found) == [("error", "timeout_action.type", "nodes[1].timeoutAction")]
     found = validate(msgspec.structs.replace(flow().build(), priority="now"))
     assert told(found) == [("error", "priority", "priority")]
 
 
-def test_what_does_not_work_yet_is_an_error_and_never_ignored() -> None:
-    definition = with_node("Log", {}, background=True, timeout_target=["a"], listeners=[{}], compensate_with="end")
-    definition = msgspec.structs.replace(
-        definition, compensate_on_cancel=True, compensate_on_fault=True, work_calendar="cn"
-    )
-    found = [problem for problem in validate(definition) if problem.key == "workflow.definition.unavailable"]
-    assert [problem.path for problem in found] == [
-        "compensateOnCancel",
-        "compensateOnFault",
-        "workCalendar",
-        "nodes[1].timeoutTarget",
-        "nodes[1].background",
-        "nodes[1].compensateWith",
-        "nodes[1].listeners",
+def test_listeners_are_of_a_kind_and_at_a_moment_that_there_are() -> None:
+    fine = {"type": "notification", "on": "enter", "channel": "Look", "expression": "Now at {{ 1 + 1 }}"}
+    assert told(validate(with_node("Log", {}, listeners=[fine, {**fine, "on": "leave", "channel": None}]))) == []
+    wrong = {"type": "sms", "on": "later", "channel": 7}
+    assert told(validate(with_node("Log", {}, listeners=[fine, wrong]))) == [
+        ("error", "listener.type", "nodes[1].listeners[1].type"),
+        ("error", "listener.occasion", "nodes[1].listeners[1].on"),
+        ("error", "listener.text", "nodes[1].listeners[1].channel"),
+        ("error", "listener.text", "nodes[1].listeners[1].expression"),
     ]
+
+
+def test_the_body_of_a_listener_is_checked_as_a_template_and_sees_what_its_node_has_written() -> None:
+    def listening(on: str, body: str) -> list[tuple[str, str, str]]:
+        listener = {"type": "notification", "on": on, "expression": body}
+        return told(validate(with_node("SetVariable", {"Values": {"total": 5}}, listeners=[listener])))
+
+    assert listening("leave", "{{ total }}") == []
+    (early,) = listening("enter", "{{ total }}")
+    assert early[0] == "warning"
+    (broken,) = validate(
+        with_node("Log", {}, listeners=[{"type": "notification", "on": "enter", "expression": "{{ 1 + }}"}])
+    )
+    assert (broken.severity, broken.path) == ("error", "nodes[1].listeners[0].expression")
 
 
 def test_26_variables() -> None:
@@ -288,7 +307,7 @@ def test_compensating_nodes() -> None:
         if edge:
             builder.add_transition("pay", "undo")
         found = validate(builder.build(), LaterRegistry())
-        return [key for _, key, _ in told(found) if key != "unavailable"]
+        return [key for _, key, _ in told(found)]
 
     assert compensated("undo", ("undo", "SetVariable", {})) == []
     assert compensated("undo", ("undo", "SubWorkflow", {"WaitForCompletion": False})) == []
@@ -296,6 +315,31 @@ def test_compensating_nodes() -> None:
     assert compensated("undo", ("undo", "UserTask", {"Assignees": ["a"]})) == ["compensation.type"]
     assert compensated("undo", ("undo", "Log", {}), edge=True) == ["compensation.reached"]
     assert compensated("ghost") == ["compensation.missing"]
+    reading = {"Expressions": {"gone": "compensated.receipt + neverWritten"}}
+    assert compensated("undo", ("undo", "SetVariable", reading)) == []
+
+
+def test_what_compensates_stands_alone_and_runs_once() -> None:
+    builder = flow().add_node("pay", "Log", compensate_with="undo").add_transition("start", "pay")
+    builder.add_node("undo", "Log", compensate_with="more", timeout_seconds=5).add_node("more", "Log")
+    assert told(validate(builder.build())) == [
+        ("error", "compensation.chain", "nodes[2].compensateWith"),
+        ("warning", "compensation.settings", "nodes[2].compensateWith"),
+    ]
+    builder = flow().add_node("pay", "Log", compensate_with="undo").add_transition("start", "pay")
+    builder.add_node("undo", "Log").add_node("after", "Log").add_transition("undo", "after")
+    assert [key for _, key, _ in told(validate(builder.build()))] == ["unreachable", "compensation.chain"]
+
+
+def test_compensate_names_nodes_that_can_be_undone() -> None:
+    builder = flow().add_node("pay", "Log", compensate_with="back").add_node("back", "Log").add_node("say", "Log")
+    builder.add_node("undo", "Compensate", properties={"NodeIds": ["pay", "say", "ghost"]})
+    for target in ("pay", "say", "undo"):
+        builder.add_transition("start", target)
+    assert told(validate(builder.build())) == [
+        ("warning", "compensation.nothing", "nodes[5].properties.NodeIds[1]"),
+        ("error", "compensation.missing", "nodes[5].properties.NodeIds[2]"),
+    ]
 
 
 def test_a_decision_without_a_default_is_a_warning() -> None:
@@ -344,3 +388,20 @@ def test_every_problem_has_a_text(language: Language) -> None:
 
 def test_modes_of_the_later_activities_are_what_the_tests_assume() -> None:
     assert all(descriptor.outgoing_mode is OutgoingMode.MATCHED for descriptor in LATER.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({}, []),
+        ({"compensate_on_cancel": True}, ["compensation.external"]),
+        ({"compensate_on_fault": True}, ["compensation.external"]),
+    ],
+)
+def test_a_program_outside_undoes_nothing_of_an_instance_that_has_ended(
+    settings: dict[str, bool], found: list[str]
+) -> None:
+    builder = flow().add_node("pay", "Log", compensate_with="refund").add_transition("start", "pay")
+    builder.add_node("refund", "ExternalTask", properties={"Topic": "refunds"})
+    definition = msgspec.structs.replace(builder.build(), **settings)
+    assert [key for _, key, _ in told(validate(definition, LaterRegistry()))] == found

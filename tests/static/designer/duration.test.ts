@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fromSeconds, toSeconds } from '../../../static/designer/model/duration';
+import { fromDays, fromSeconds, toDays, toSeconds } from '../../../static/designer/model/duration';
 
 test('goes from a unit to seconds without losing a digit', () => {
   assert.equal(toSeconds('5', 'days')?.value, '432000');
@@ -22,4 +22,14 @@ test('shows seconds in the largest unit without a rest', () => {
   assert.deepEqual(fromSeconds('5400'), { amount: '90', unit: 'minutes' });
   assert.deepEqual(fromSeconds('0'), { amount: '0', unit: 'seconds' });
   assert.deepEqual(fromSeconds('1.5'), { amount: '1.5', unit: 'seconds' });
+});
+
+test('writes whole days as days, so that a work calendar counts working days', () => {
+  assert.equal(toDays('3', 'days'), 'P3D');
+  assert.equal(toDays('1.5', 'days'), undefined);
+  assert.equal(toDays('3', 'hours'), undefined);
+  assert.equal(fromDays('P12D'), '12');
+  assert.equal(fromDays('PT12H'), undefined);
+  assert.equal(fromDays('start + 1'), undefined);
+  assert.deepEqual(fromSeconds('86400', 'hours'), { amount: '24', unit: 'hours' });
 });

@@ -11,7 +11,7 @@ import {
 import * as edits from '../../../static/designer/model/edits';
 import { applyAll, type Op } from '../../../static/designer/model/history';
 import { parseJson, sameJson, writeJson } from '../../../static/designer/model/json';
-import { readBends, sceneOf } from '../../../static/designer/model/scene';
+import { compensationsOf, readBends, sceneOf } from '../../../static/designer/model/scene';
 import { LEAVE, leave, leaveWithoutPlaces } from './documents';
 
 function after(doc: DefinitionDoc, ops: readonly Op[]): DefinitionDoc {
@@ -177,5 +177,30 @@ describe('variables', () => {
     const doc = after(leave(), edits.setVariable(leave(), 0, { title: 'Days' }));
     assert.equal(text(doc.variables[0]?.title), 'Days');
     assert.match(writeJson(doc.variables[0]), /"defaultValue":1\.50/);
+  });
+});
+
+describe('what a node is undone by', () => {
+  const doc = readDefinition(`{"nodes": [
+    {"id": "pay", "activityType": "Http", "compensateWith": "refund", "x": 0, "y": 0},
+    {"id": "refund", "activityType": "Http", "x": 0, "y": 200},
+    {"id": "lost", "activityType": "Http", "compensateWith": "gone", "x": 300, "y": 0}
+  ]}`);
+
+  test('is where a line leads to, when it is there', () => {
+    const lines = compensationsOf(sceneOf(doc)).map(({ source, target }) => [source, target]);
+    assert.deepEqual(lines, [['pay', 'refund']]);
+  });
+
+  test('keeps its id when the id changes', () => {
+    const renamed = after(doc, edits.renameNode(doc, 'refund', 'payBack'));
+    assert.deepEqual(
+      renamed.nodes.map(({ id, compensateWith }) => [id, compensateWith]),
+      [
+        ['pay', 'payBack'],
+        ['payBack', undefined],
+        ['lost', 'gone'],
+      ],
+    );
   });
 });

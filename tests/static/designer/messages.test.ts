@@ -13,7 +13,9 @@ const ROOT = process.cwd();
 type Messages = Readonly<Record<string, unknown>>;
 
 function read(language: string): Messages {
-  const areas = ['designer', 'diagram'].map((area) => join(ROOT, 'webapp/messages', language, `${area}.json`));
+  const areas = ['designer', 'designer_settings', 'diagram'].map((area) =>
+    join(ROOT, 'webapp/messages', language, `${area}.json`),
+  );
   return Object.assign({}, ...areas.map((path) => JSON.parse(readFileSync(path, 'utf8')) as Messages)) as Messages;
 }
 

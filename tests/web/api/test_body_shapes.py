@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
@@ -27,6 +27,9 @@ class Sample(msgspec.Struct):
     inners: list[Inner] = []
     anything: Any = None
     facts: dict[str, Any] = {}
+    noted: Annotated[JsonNumber, msgspec.Meta(description="seconds")] = 0
+    maybe_number: JsonNumber | None = None
+    names_of: dict[str, str] = {}
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,13 @@ def test_what_fits_has_no_problems(document: dict[str, Any]) -> None:
         ({"count": True}, "count", "api.body.type", {"expected": "integer"}),
         ({"count": JsonDecimal("1.0")}, "count", "api.body.type", {"expected": "integer"}),
         ({"flag": 1}, "flag", "api.body.type", {"expected": "boolean"}),
+        ({"number": "1"}, "number", "api.body.type", {"expected": "number"}),
+        ({"number": None}, "number", "api.body.type", {"expected": "number"}),
+        ({"number": True}, "number", "api.body.type", {"expected": "number"}),
+        ({"number": {}}, "number", "api.body.type", {"expected": "number"}),
+        ({"noted": [1]}, "noted", "api.body.type", {"expected": "number"}),
+        ({"maybe_number": "x"}, "maybe_number", "api.body.type", {"expected": "number | null"}),
+        ({"names_of": {"a": "b", "c": 1}}, "names_of.c", "api.body.type", {"expected": "string"}),
         ({"amount": "1"}, "amount", "api.body.type", {"expected": "number"}),
         ({"amount": False}, "amount", "api.body.type", {"expected": "number"}),
         ({"names": "a"}, "names", "api.body.type", {"expected": "array"}),

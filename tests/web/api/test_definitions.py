@@ -303,3 +303,20 @@ def test_a_draft_may_be_put_without_its_name(designer: Caller) -> None:
     body = {"displayName": "Named otherwise", "nodes": []}
     saved = designer.put(f"/definitions/{draft['id']}", body, **{"If-Match": '"1"'}).expect(200)
     assert (saved["name"], saved["displayName"]) == ("put.nameless", "Named otherwise")
+
+
+def test_a_document_of_version_4_becomes_a_draft(designer: Caller) -> None:
+    start, end = {"id": "s", "activityType": "Start"}, {"id": "e", "activityType": "End"}
+    edge = {"id": "s->e#1", "sourceNodeId": "s", "targetNodeId": "e", "priority": 2147483647, "isDefault": True}
+    old = {"id": "17", "code": "old-flow", "name": "Old flow", "status": "Published", "nodes": [start, end]}
+    imported = designer.post("/definitions/import", {**old, "transitions": [edge]}).expect(201)
+    assert (imported["name"], imported["displayName"], imported["status"]) == ("old-flow", "Old flow", "Draft")
+    assert (imported["transitions"][0]["id"], imported["transitions"][0]["priority"]) == ("t1", 0)
+    assert designer.post(f"/definitions/{imported['id']}/publish", If_Match=f'"{imported["revision"]}"').expect(200)
+
+
+def test_what_version_4_could_and_nobody_can_any_more_is_refused_with_its_place(designer: Caller) -> None:
+    old = {"code": "Old Flow", "name": "x", "nodes": [{"id": "calc", "activityType": "Script"}]}
+    refused = designer.post("/definitions/import", old).refused(400, "WORKFLOW_VALIDATION_002")
+    assert [one["path"] for one in refused["errors"]] == ["code", "nodes[0].activityType"]
+    assert "“calc” is a Script" in refused["errors"][1]["message"]

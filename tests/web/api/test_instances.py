@@ -159,6 +159,22 @@ def test_a_fault_is_told_in_the_readers_language_and_can_be_retried(
     employee.post(f"{path}/retry").refused(403, "ACCESS_DENIED_001")
 
 
+def test_a_retry_of_what_was_undone_needs_force(designer: Caller, employee: Caller, operator: Caller) -> None:
+    steps = [("start", "Start", {}), ("pay", "Log", {}), ("fail", "Fault", {}), ("refund", "Log", {})]
+    nodes: list[dict[str, object]] = [
+        {"id": id_, "activityType": type_, "properties": properties} for id_, type_, properties in steps
+    ]
+    nodes[1]["compensateWith"] = "refund"
+    arrows = [{"id": f"{a}-{b}", "sourceNodeId": a, "targetNodeId": b} for a, b in (("start", "pay"), ("pay", "fail"))]
+    publish(designer, {"name": "undone", "nodes": nodes, "transitions": arrows, "compensateOnFault": True})
+    path = f"/instances/{start(employee, 'undone')['id']}"
+    operator.post(f"{path}/retry").refused(409, "WORKFLOW_CONFLICT_001")
+    assert operator.post(f"{path}/retry", {"force": True}).expect(200)["status"] == "Faulted"
+    nodes = operator.get(f"{path}/nodes").expect(200)["items"]
+    assert (nodes[1]["nodeId"], nodes[1]["status"]) == ("pay", "Compensated")
+    assert [node["nodeId"] for node in nodes].count("refund") == 1
+
+
 def test_cancelling_ends_what_runs_and_leaves_the_rest(designer: Caller, employee: Caller, operator: Caller) -> None:
     publish(designer, APPROVAL)
     instance = start(employee, "approval", what="A chair")
@@ -174,7 +190,7 @@ def test_cancelling_ends_what_runs_and_leaves_the_rest(designer: Caller, employe
 def test_what_later_versions_bring_is_not_there(designer: Caller, employee: Caller, operator: Caller) -> None:
     publish(designer, APPROVAL)
     instance = start(employee, "approval", what="A chair")
-    for action in ("suspend", "resume", "terminate", "jump", "migrate"):
+    for action in ("comments", "attachments"):
         operator.post(f"/instances/{instance['id']}/{action}", {}).refused(404, "REQUEST_NOTFOUND_001")
 
 

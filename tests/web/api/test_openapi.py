@@ -18,7 +18,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.support.stores import StoreSet, on_databases
+from tests.support.examples import examples
+from tests.support.notices import notice, tell
+from tests.support.stores import StoreSet, memory_stores, on_databases
 from tests.support.web import CATALOG, make_site
 from tests.web.api.flows import APPROVAL, FAULTY, GREETING, publish, start
 from webapp.web.api import ENDPOINTS, document
@@ -39,7 +41,8 @@ class World:
     """An application with something in it, and the ids of what is there."""
 
     def __init__(self, tmp_path: Path, stores: StoreSet | None = None) -> None:
-        self.site = make_site(tmp_path, stores)
+        chosen = stores or memory_stores()
+        self.site = make_site(tmp_path, chosen)
         for name, role in (("ada", "administrator"), ("manager", "user")):
             self.site.account(name, role)
         ada = self.site.caller("ada")
@@ -52,7 +55,14 @@ class World:
         instances = [start(ada, "mine", what=f"Chair {number}")["id"] for number in range(8)]
         instances.append(start(ada, "faulty")["id"])
         tasks = [task["id"] for task in ada.get("/tasks").expect(200)["items"]]
-        self.ids = {"definitions": [*drafts, *published], "instances": instances, "tasks": tasks}
+        notices = [notice("ada", task_id=task) for task in tasks]
+        tell(chosen.stores, *notices)
+        self.ids = {
+            "definitions": [*drafts, *published],
+            "instances": instances,
+            "tasks": tasks,
+            "notifications": [one.id for one in notices],
+        }
 
     def real_ids(self, path: str, parameters: dict[str, Any]) -> dict[str, Any]:
         """Put an id that exists in the place of every other generated one, the same for the same example."""
@@ -85,7 +95,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @schema.parametrize()
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(8), suppress_health_check=list(HealthCheck))
 def test_no_call_is_answered_otherwise_than_documented(case: schemathesis.Case, world: World) -> None:
     world.call(case)
 
@@ -96,7 +106,7 @@ def test_a_database_takes_whatever_the_document_allows(tmp_path: Path, stores: S
     for operation in schema.get_all_operations():
 
         @given(operation.ok().as_strategy())
-        @settings(max_examples=5, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=examples(3), suppress_health_check=list(HealthCheck))
         def answers(case: schemathesis.Case) -> None:
             world.call(case)
 
@@ -131,12 +141,79 @@ def test_every_call_of_the_issue_is_there() -> None:
         ("GET", "/instances/<id>/history"),
         ("POST", "/instances/<id>/cancel"),
         ("POST", "/instances/<id>/retry"),
+        ("POST", "/instances/<id>/suspend"),
+        ("POST", "/instances/<id>/resume"),
+        ("POST", "/instances/<id>/terminate"),
+        ("POST", "/instances/<id>/jump"),
+        ("POST", "/instances/<id>/migrate"),
+        ("PATCH", "/instances/<id>/variables"),
+        ("POST", "/instances/purge"),
+        ("POST", "/instances/batch"),
+        ("GET", "/batches"),
+        ("GET", "/batches/<id>"),
+        ("GET", "/batches/<id>/items"),
+        ("POST", "/batches/<id>/pause"),
+        ("GET", "/deliveries"),
+        ("GET", "/deliveries/counts"),
+        ("GET", "/deliveries/<id>"),
+        ("POST", "/deliveries/<id>/retry"),
+        ("POST", "/deliveries/retry"),
+        ("POST", "/deliveries/drop"),
+        ("POST", "/deliveries/replay"),
+        ("GET", "/endpoints"),
+        ("POST", "/endpoints"),
+        ("GET", "/endpoints/<id>"),
+        ("PUT", "/endpoints/<id>"),
+        ("DELETE", "/endpoints/<id>"),
+        ("POST", "/endpoints/<id>/try"),
+        ("POST", "/batches/<id>/resume"),
+        ("POST", "/batches/<id>/cancel"),
         ("GET", "/tasks"),
         ("GET", "/tasks/counts"),
+        ("GET", "/tasks/done"),
         ("GET", "/tasks/<id>"),
         ("POST", "/tasks/<id>/complete"),
         ("POST", "/tasks/<id>/transfer"),
         ("POST", "/tasks/<id>/add"),
+        ("POST", "/tasks/<id>/remove"),
+        ("GET", "/tasks/<id>/return-targets"),
+        ("POST", "/tasks/<id>/return"),
+        ("POST", "/tasks/<id>/recall"),
+        ("POST", "/instances/<id>/withdraw"),
+        ("POST", "/external-tasks/fetch-and-lock"),
+        ("POST", "/external-tasks/<id>/complete"),
+        ("POST", "/external-tasks/<id>/fail"),
+        ("POST", "/external-tasks/<id>/extend-lock"),
+        ("POST", "/tasks/<id>/claim"),
+        ("POST", "/tasks/<id>/release"),
+        ("POST", "/tasks/<id>/delegate"),
+        ("POST", "/tasks/<id>/urge"),
+        ("POST", "/tasks/batch"),
+        ("POST", "/tasks/<id>/undo"),
+        ("GET", "/substitutions"),
+        ("POST", "/substitutions"),
+        ("DELETE", "/substitutions/<id>"),
+        ("POST", "/signals/<name>"),
+        ("POST", "/schedules/next"),
+        ("GET", "/definitions/<id>/timer"),
+        ("GET", "/definitions/<id>/firings"),
+        ("GET", "/calendars"),
+        ("POST", "/calendars"),
+        ("GET", "/calendars/<name>"),
+        ("PUT", "/calendars/<name>"),
+        ("DELETE", "/calendars/<name>"),
+        ("GET", "/notifications"),
+        ("GET", "/notifications/count"),
+        ("POST", "/notifications/<id>/read"),
+        ("POST", "/notifications/read-all"),
+        ("GET", "/notification-preferences"),
+        ("PUT", "/notification-preferences"),
+        ("GET", "/notification-templates"),
+        ("POST", "/notification-templates"),
+        ("GET", "/notification-templates/versions"),
+        ("POST", "/notification-templates/preview"),
+        ("GET", "/notification-templates/built-in"),
+        ("GET", "/upkeep"),
         ("GET", "/me"),
     }
 

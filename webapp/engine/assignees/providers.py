@@ -1,4 +1,4 @@
-"""The provider of an assignee rule type, and the built-in ones: User, Starter, Expression (spec 4.9, 14)."""
+"""The provider of a rule type, and the built-in ones: User, Starter, Expression, CompletedBy (spec 4.9, 4.20, 14)."""
 
 from __future__ import annotations
 
@@ -95,5 +95,29 @@ class ExpressionProvider:
         return names
 
 
-BUILTIN_PROVIDERS: tuple[AssigneeProvider, ...] = (UserProvider(), StarterProvider(), ExpressionProvider())
+class CompletedByProvider:
+    """CompletedBy: the values are ids of nodes; who completed each of them last in this instance (spec 4.20)."""
+
+    rule_type: str = RuleType.COMPLETED_BY
+
+    def validate(self, rule: AssigneeRule, check: Check) -> Sequence[Problem]:
+        """Return a problem for each value that is no text, or for having none."""
+        return _not_texts(rule)
+
+    def resolve(self, resolution: AssigneeResolution) -> Sequence[str]:
+        """Return those people in order; a node that nobody has completed yet gives nobody."""
+        found = []
+        for node_id in resolution.rule.values:
+            if not isinstance(node_id, str):
+                raise AssigneeError("workflow.assignee.not_names")
+            found.append(resolution.completed_by(node_id))
+        return [name for name in found if name is not None]
+
+
+BUILTIN_PROVIDERS: tuple[AssigneeProvider, ...] = (
+    UserProvider(),
+    StarterProvider(),
+    ExpressionProvider(),
+    CompletedByProvider(),
+)
 """The rule types that every installation has."""

@@ -19,16 +19,21 @@ from webapp.engine.assignees.strategies import EmptyAssigneeStrategy
 from webapp.engine.errors import Problem
 from webapp.engine.instances.limits import MAX_SIGNERS
 from webapp.engine.instances.model import APPROVED, REJECTED
+from webapp.engine.instances.principals import is_group
 from webapp.engine.numbers import JsonValue
 
 Present = Callable[[Collection[str]], Collection[str]]
 """Returns those of the names that count as absent: disabled accounts (spec 6.7)."""
 
+Members = Callable[[str], Collection[str]]
+"""Returns the accounts of a group, ``role:NAME`` or ``department:NAME``."""
+
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
-    """The people found, or the label that the node completes with because nobody was."""
+    """The people found, ``claimable`` those that are groups; or the label the node completes with as nobody was."""
 
     ids: tuple[str, ...] = ()
+    claimable: frozenset[str] = frozenset()
     label: str | None = None
 
 
@@ -55,8 +60,6 @@ def _check_rule(
         unknown = unknown_type(rule.type)
         yield Problem(path=f"{at}.type", key=unknown.key, params=unknown.arguments)
         return
-    if rule.claimable:
-        yield Problem(path=f"{at}.claimable", key="workflow.assignee.claimable")
     for problem in provider.validate(rule, check):
         yield msgspec.structs.replace(problem, path=f"{at}.{problem.path}")
 
@@ -69,20 +72,18 @@ def resolve(
     strategy: EmptyAssigneeStrategy,
     fallback: Sequence[str],
     absent: Present,
+    members: Members,
 ) -> Resolved:
     """Return who may decide: the rules' results in order, without blanks, duplicates and absent people.
 
+    A group stands for its members, by name; under a claimable rule it stays, to be claimed by one of them (spec 6.7).
+
     :raises AssigneeError: a rule cannot be resolved, or nobody is left and the strategy says Fault.
     """
-    names: list[str] = []
-    for rule in rules:
-        provider = providers.get(rule.type)
-        if provider is None:
-            raise unknown_type(rule.type)
-        names += provider.resolve(resolution(rule))
+    names, groups = _names(rules, providers, resolution, members)
     ids = _present(names, absent)
     if ids:
-        return Resolved(ids=ids)
+        return Resolved(ids=ids, claimable=groups)
     match strategy:
         case EmptyAssigneeStrategy.SKIP:
             return Resolved(label=APPROVED)
@@ -92,12 +93,41 @@ def resolve(
             starter = resolution(AssigneeRule(type="")).starter_id
             ids = _present([] if starter is None else [starter], absent)
         case EmptyAssigneeStrategy.ASSIGN_TO:
-            ids = _present(fallback, absent)
+            ids = _present(_people(fallback, members), absent)
         case _:
             ids = ()
     if not ids:
         raise AssigneeError("workflow.task.no_assignee")
     return Resolved(ids=ids)
+
+
+def _names(
+    rules: Sequence[AssigneeRule],
+    providers: Mapping[str, AssigneeProvider],
+    resolution: Callable[[AssigneeRule], AssigneeResolution],
+    members: Members,
+) -> tuple[list[str], frozenset[str]]:
+    names: list[str] = []
+    groups: set[str] = set()
+    for rule in rules:
+        provider = providers.get(rule.type)
+        if provider is None:
+            raise unknown_type(rule.type)
+        found = provider.resolve(resolution(rule))
+        if rule.claimable:
+            names += found
+            groups.update(name for name in (one.strip() for one in found) if is_group(name))
+        else:
+            names += _people(found, members)
+    return names, frozenset(groups)
+
+
+def _people(names: Iterable[str], members: Members) -> Iterator[str]:
+    for name in (one.strip() for one in names):
+        if is_group(name):
+            yield from sorted(members(name))
+        else:
+            yield name
 
 
 def _present(names: Iterable[str], absent: Present) -> tuple[str, ...]:

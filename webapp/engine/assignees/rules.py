@@ -21,6 +21,7 @@ class RuleType(StrEnum):
     USER = "User"
     STARTER = "Starter"
     EXPRESSION = "Expression"
+    COMPLETED_BY = "CompletedBy"
 
 
 class AssigneeError(Exception):
@@ -42,14 +43,21 @@ class AssigneeRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AssigneeResolution(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider gets: the rule, who started the instance, and a way to evaluate an expression."""
+    """What a provider gets: the rule, who started the instance, a way to evaluate an expression.
+
+    ``transaction``: the connection that a provider reads or writes an application's own tables with, as
+    ``context.transaction()`` of an activity. ``completed_by`` returns who completed a node last in this instance, or
+    None; it knows the whole instance only for rules of the type CompletedBy.
+    """
 
     rule: AssigneeRule
     starter_id: str | None
     evaluate: Callable[[str], JsonValue]
+    completed_by: Callable[[str], str | None] = lambda node_id: None
     partition: str | None = None
     instance_id: str = ""
     node_id: str = ""
+    transaction: Callable[[], Any] | None = None
 
 
 def read_rules(value: JsonValue) -> list[AssigneeRule]:

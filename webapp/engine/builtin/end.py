@@ -14,7 +14,9 @@ class EndActivity:
         category=Category.ENDS,
         icon="flag",
         outgoing_mode=OutgoingMode.NONE,
-        properties=(PropertyDescriptor(name="Outcome", editor=Editor.TEMPLATE, kind=Kind.TEMPLATE),),
+        properties=(
+            PropertyDescriptor(name="Outcome", editor=Editor.TEMPLATE, kind=Kind.TEMPLATE, example="approved"),
+        ),
     )
 
     def execute(self, context: ActivityContext) -> ActivityOutcome:

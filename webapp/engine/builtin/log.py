@@ -17,7 +17,9 @@ class LogActivity:
         category=Category.DATA,
         icon="scroll-text",
         properties=(
-            PropertyDescriptor(name="Message", editor=Editor.TEMPLATE, kind=Kind.TEMPLATE),
+            PropertyDescriptor(
+                name="Message", editor=Editor.TEMPLATE, kind=Kind.TEMPLATE, example="Order {{orderId}} arrived"
+            ),
             PropertyDescriptor(name="Level", editor=Editor.CHOICE, default="Information", options=LEVELS),
         ),
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from msgspec import structs
+
 from webapp.engine.activities.api import (
     ActivityContext,
     ActivityFault,
@@ -12,25 +16,36 @@ from webapp.engine.activities.api import (
     ResumeInput,
     Suspend,
 )
-from webapp.engine.activities.compiled import INSTANT
-from webapp.engine.assignees import EmptyAssigneeStrategy
-from webapp.engine.descriptors import ActivityDescriptor, Category, Editor, Kind, PropertyDescriptor
+from webapp.engine.activities.reminders import reminders
+from webapp.engine.descriptors import ActivityDescriptor, Category
 from webapp.engine.errors import UNEXPECTED
 from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind, Priority
 from webapp.engine.instances.limits import MAX_TITLE
 from webapp.engine.instances.model import APPROVED, OUTCOME, REJECTED, TIMEOUT
 from webapp.engine.numbers import JsonObject, JsonValue, copy_json
-from webapp.engine.schedules import instant_text, later, parse_instant, positive
+from webapp.engine.schedules import instant_text, parse_instant
 from webapp.engine.tasks import signers as signing
-from webapp.engine.tasks.signers import Policy
+from webapp.engine.tasks.policies import (
+    POLICY,
+    THRESHOLD,
+    Policy,
+    Rule,
+    Verdict,
+    claimable,
+    evaluate,
+    is_threshold,
+)
+from webapp.engine.tasks.properties import COMPLETION_POLICY, COMPLETION_THRESHOLD, PROPERTIES, SKIP_IF_APPROVED
+from webapp.engine.tasks.signers import Signer
 from webapp.engine.tasks.user_tasks import (
     ACTOR,
     ALLOWED,
+    AUTO_APPROVED,
     COMMENT,
     COMMENT_REQUIRED,
     COPIES,
+    DELEGATED_BY,
     FORM_DATA,
-    POLICY,
     SHOWN,
     TITLE,
     WRITABLE,
@@ -40,7 +55,7 @@ from webapp.engine.tasks.user_tasks import (
 )
 
 _PAYLOAD = (TITLE, FORM_DATA, COPIES, ALLOWED, COMMENT_REQUIRED, SHOWN, WRITABLE, POLICY)
-_DUE = "dueAt"
+DUE_AT = "dueAt"
 _PRIORITY = "priority"
 
 
@@ -53,61 +68,12 @@ class UserTaskActivity:
         icon="user-check",
         outcomes=(APPROVED, REJECTED, TIMEOUT),
         waits=True,
-        properties=(
-            PropertyDescriptor(name="Title", editor=Editor.TEMPLATE, kind=Kind.TEMPLATE),
-            PropertyDescriptor(name="AssigneeRules", editor=Editor.ASSIGNEE_RULES, type="array", section="people"),
-            PropertyDescriptor(name="Assignees", editor=Editor.LIST, type="array", section="people"),
-            PropertyDescriptor(
-                name="AssigneesExpression", editor=Editor.EXPRESSION, kind=Kind.EXPRESSION, section="people"
-            ),
-            PropertyDescriptor(
-                name="CompletionPolicy",
-                editor=Editor.CHOICE,
-                default=Policy.ANY.value,
-                options=tuple(Policy),
-                section="people",
-            ),
-            PropertyDescriptor(
-                name="EmptyAssigneeStrategy",
-                editor=Editor.CHOICE,
-                default=EmptyAssigneeStrategy.FAULT.value,
-                options=tuple(EmptyAssigneeStrategy),
-                section="people",
-            ),
-            PropertyDescriptor(name="FallbackAssignees", editor=Editor.LIST, type="array", section="people"),
-            PropertyDescriptor(name="CcUserIds", editor=Editor.LIST, type="array", section="people"),
-            PropertyDescriptor(name="AllowedOutcomes", editor=Editor.LIST, type="array", section="decision"),
-            PropertyDescriptor(name="CommentRequired", editor=Editor.LIST, type="array", section="decision"),
-            PropertyDescriptor(name="FormData", editor=Editor.JSON, type="object", section="data"),
-            PropertyDescriptor(name="ShowVariables", editor=Editor.LIST, type="array", section="data"),
-            PropertyDescriptor(name="WritableVariables", editor=Editor.LIST, type="array", section="data"),
-            PropertyDescriptor(
-                name="Priority",
-                editor=Editor.CHOICE,
-                kind=Kind.TEMPLATE,
-                default=Priority.NORMAL.value,
-                options=tuple(Priority),
-                section="time",
-            ),
-            PropertyDescriptor(
-                name="DueInSeconds",
-                editor=Editor.DURATION,
-                kind=Kind.LITERAL_OR_EXPRESSION,
-                type="number",
-                section="time",
-            ),
-            PropertyDescriptor(
-                name="DueAt", editor=Editor.EXPRESSION, kind=Kind.LITERAL_OR_EXPRESSION, type=INSTANT, section="time"
-            ),
-        ),
+        properties=PROPERTIES,
     )
 
     def execute(self, context: ActivityContext) -> ActivityOutcome:
         """Find the assignees and make the tasks that the policy wants at once."""
-        policy = Policy.read(context.literal("CompletionPolicy"))
-        if policy is None:
-            args = {"policy": context.literal("CompletionPolicy")}
-            raise ActivityFault("workflow.task.unknown_policy", code=UNEXPECTED, args=args)
+        rule = _rule(context)
         state = context.state
         found = context.assignees()
         if found.fault is not None:
@@ -115,11 +81,14 @@ class UserTaskActivity:
         if found.label is not None:
             _note(context, None, found.label)
             return Complete(label=found.label)
-        state.update(_task_state(context, policy))
-        signers, opened = signing.begin(policy, found.ids)
-        signing.store(state, signers)
-        requests = tuple(task_request(state, name) for name in opened)
-        return Suspend(bookmarks=requests, signers_done=0, signers_total=len(signers))
+        state.update(_task_state(context, rule))
+        signers = signing.create(found.ids, _approved_before(context, found.ids), instant_text(context.now))
+        outcome = _next(state, signers, evaluate(rule, signers), {})
+        if isinstance(outcome, Complete):
+            return outcome
+        due = state[DUE_AT]
+        armed = reminders(context, None if due is None else parse_instant(due))
+        return structs.replace(outcome, bookmarks=(*outcome.bookmarks, *armed))
 
     def resume(self, context: ActivityContext, resume: ResumeInput) -> ActivityOutcome:
         """Count the decision; without a valid one the task is made anew and nothing is decided (spec 6.3)."""
@@ -134,36 +103,70 @@ class UserTaskActivity:
 
     def _decide(self, context: ActivityContext, resume: ResumeInput, outcome: str) -> ActivityOutcome:
         state = context.state
-        policy = Policy(state[POLICY])
         signers = signing.load(state)
         holder = resume.bookmark.key or ""
-        verdict = signing.vote(policy, signers, holder, outcome, instant_text(context.now))
-        if verdict is None:
+        if signing.vote(signers, holder, outcome, instant_text(context.now)) is None:
             raise ActivityFault("workflow.task.not_signer", code=UNEXPECTED, args={"id": holder})
-        signing.store(state, signers)
+        verdict = evaluate(Rule.of(state), signers)
         actor, comment = resume.inputs.get(ACTOR), resume.inputs.get(COMMENT)
-        _note(context, actor if isinstance(actor, str) else holder, outcome, comment)
-        outputs = extra_variables(resume.inputs)
-        if verdict.label is not None:
-            return Complete(outputs=outputs, label=verdict.label)
-        done, total = signing.progress(signers)
-        requests = tuple(task_request(state, name) for name in verdict.opened)
-        return Suspend(bookmarks=requests, outputs=outputs, signers_done=done, signers_total=total)
+        actor = actor if isinstance(actor, str) else holder
+        _note(context, actor, outcome, comment, None if actor == holder else holder)
+        return _next(state, signers, verdict, extra_variables(resume.inputs))
 
 
-def task_request(state: JsonObject, assignee: str, *, copies: bool = True) -> BookmarkRequest:
-    """Return the bookmark of a task for one signer, made from what the node's state keeps of the task."""
+def _approved_before(context: ActivityContext, ids: Sequence[str]) -> list[str]:
+    """Return the signers who count as having approved, because they did so earlier; the trail names each."""
+    if context.literal(SKIP_IF_APPROVED) is not True:
+        return []
+    earlier = context.approvers()
+    found = [name for name in ids if name in earlier]
+    for name in found:
+        context.remark(AUTO_APPROVED, {"id": name})
+    return found
+
+
+def _next(state: JsonObject, signers: list[Signer], verdict: Verdict, outputs: JsonObject) -> Complete | Suspend:
+    """Return what a verdict means for the node, with the signers kept."""
+    requests = task_requests(state, signers, verdict.opened)
+    signing.store(state, signers)
+    if verdict.label is not None:
+        return Complete(outputs=outputs, label=verdict.label)
+    done, total = signing.progress(signers)
+    return Suspend(bookmarks=requests, outputs=outputs, signers_done=done, signers_total=total)
+
+
+def task_requests(
+    state: JsonObject, signers: list[Signer], opened: Sequence[str], claimed_by: str | None = None
+) -> tuple[BookmarkRequest, ...]:
+    """Return the bookmarks of the signers whose turn it is, made from what the node's state keeps of the task.
+
+    A task that was withdrawn comes back under its id, as its next round; nobody gets a copy of it, nor of the task of
+    an added signer (spec 6.4).
+    """
+    rule, here = Rule.of(state), {signer.id: signer for signer in signing.present(signers)}
+    return tuple(_request(state, rule, len(here), here[name], claimed_by) for name in opened)
+
+
+def _request(state: JsonObject, rule: Rule, count: int, signer: Signer, claimed_by: str | None) -> BookmarkRequest:
     payload = {name: copy_json(state[name]) for name in _PAYLOAD if name in state}
-    if not copies:
+    if signer.added_by is not None or signer.task_id is not None:
         payload[COPIES] = []
-    due = state.get(_DUE)
+    if signer.delegate is not None:
+        payload[DELEGATED_BY] = signer.id
+    due = state.get(DUE_AT)
+    task_id, last_round = signer.task_id, signer.round or 0
+    signer.task_id = signer.round = None
     return BookmarkRequest(
         kind=BookmarkKind.USER_TASK,
-        key=assignee,
+        id=task_id,
+        round=last_round + 1,
+        key=signer.holder,
         payload=payload,
         title=state[TITLE],
         task_due_at=None if due is None else parse_instant(due),
         priority=Priority(state[_PRIORITY]),
+        claimable=claimable(rule, count, signer),
+        claimed_by=claimed_by,
         copy_user_ids=tuple(payload[COPIES]),
     )
 
@@ -177,11 +180,25 @@ def _again(bookmark: Bookmark) -> BookmarkRequest:
         task_due_at=bookmark.task_due_at,
         priority=bookmark.priority,
         claimable=bookmark.claimable,
+        claimed_by=bookmark.claimed_by,
         copy_user_ids=tuple(bookmark.payload.get(COPIES, ())),
     )
 
 
-def _task_state(context: ActivityContext, policy: Policy) -> JsonObject:
+def _rule(context: ActivityContext) -> Rule:
+    policy = Policy.read(context.literal(COMPLETION_POLICY))
+    if policy is None:
+        args = {"policy": context.literal(COMPLETION_POLICY)}
+        raise ActivityFault("workflow.task.unknown_policy", code=UNEXPECTED, args=args)
+    if policy is not Policy.RATIO:
+        return Rule(policy=policy)
+    threshold = context.evaluate(COMPLETION_THRESHOLD)
+    if not is_threshold(threshold):
+        raise ActivityFault("workflow.task.threshold", code=UNEXPECTED, args={"value": threshold})
+    return Rule(policy=policy, threshold=threshold)
+
+
+def _task_state(context: ActivityContext, rule: Rule) -> JsonObject:
     title = context.text("Title")
     if title is None or not title.strip():
         title = context.node_name
@@ -197,10 +214,12 @@ def _task_state(context: ActivityContext, policy: Policy) -> JsonObject:
         ALLOWED: _names(context, "AllowedOutcomes"),
         COMMENT_REQUIRED: _names(context, "CommentRequired"),
         SHOWN: _names(context, "ShowVariables"),
-        POLICY: policy.value,
+        POLICY: rule.policy.value,
         _PRIORITY: _priority(context),
-        _DUE: _due(context),
+        DUE_AT: _due(context),
     }
+    if rule.policy is Policy.RATIO:
+        task[THRESHOLD] = rule.threshold
     if context.literal("WritableVariables") is not None:
         task[WRITABLE] = _names(context, "WritableVariables")
     return task
@@ -228,14 +247,14 @@ def _priority(context: ActivityContext) -> str:
 def _due(context: ActivityContext) -> str | None:
     seconds = context.evaluate("DueInSeconds")
     if seconds is not None:
-        span = positive(seconds)
-        if span is None:
+        end = context.later(seconds)
+        if end is None:
             raise _due_invalid(seconds)
-        return later(context.now, span).isoformat()
+        return end.isoformat()
     moment = context.evaluate("DueAt")
     if moment is None:
         return None
-    instant = parse_instant(moment) if isinstance(moment, str) else None
+    instant = context.instant(moment)
     if instant is None:
         raise _due_invalid(moment)
     return instant.isoformat()
@@ -245,13 +264,20 @@ def _due_invalid(value: JsonValue) -> ActivityFault:
     return ActivityFault("workflow.task.due_invalid", code=UNEXPECTED, args={"value": value})
 
 
-def _note(context: ActivityContext, actor: str | None, outcome: str, comment: JsonValue = None) -> None:
+def _note(
+    context: ActivityContext,
+    actor: str | None,
+    outcome: str,
+    comment: JsonValue = None,
+    on_behalf_of: str | None = None,
+) -> None:
     remember(
         context.state,
         action="complete",
         at=instant_text(context.now),
         node_id=context.node_id,
         actor_id=actor,
+        on_behalf_of=on_behalf_of,
         outcome=outcome,
         comment=comment if isinstance(comment, str) else None,
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from webapp.engine.definitions import upgrades
 from webapp.engine.definitions.model import READ_ONLY_MEMBERS, WorkflowDefinition
 from webapp.engine.definitions.shapes import (
     DEFINITION,
@@ -27,9 +28,6 @@ SHAPE = "workflow.definition.shape"
 
 _PARTS: dict[str, Mapping[str, Any]] = {"nodes": NODE, "transitions": TRANSITION, "variables": VARIABLE}
 _SINGULAR = {"retryPolicy": RETRY_POLICY}
-# Version 4's names for members of a definition (decision D25, spec 1.17).
-_V4_MEMBERS = {"code": "name", "enablecompensation": "compensateOnCancel"}
-_V4_PROPERTIES = {"definitioncode": "DefinitionName"}
 
 
 def read_definition(document: JsonValue) -> WorkflowDefinition:
@@ -52,19 +50,21 @@ def read_definition(document: JsonValue) -> WorkflowDefinition:
 
 
 def import_definition(document: JsonValue) -> WorkflowDefinition:
-    """Return the definition of a portable document: names in any case, and version 4's ``code`` and ``name``.
+    """Return the definition of a portable document: names in any case; one of version 4 is upgraded.
 
     :raises InputInvalid: with every shape problem and its path, or a member that is there in two spellings.
     """
     if not isinstance(document, dict):
         return read_definition(document)
     problems: Problems = []
-    members = _renamed(document, "", {*DEFINITION, *READ_ONLY_MEMBERS}, problems, _v4_name(document))
+    members = _renamed(document, "", {*DEFINITION, *READ_ONLY_MEMBERS}, problems, upgrades.member_names(document))
     for part, known in _PARTS.items():
         if isinstance(members.get(part), list):
             members[part] = [
                 _renamed_part(item, item_path(part, index), known, problems) for index, item in enumerate(members[part])
             ]
+    if upgrades.is_version_4(document):
+        upgrades.upgrade(members, problems)
     _name_transitions(members.get("transitions"))
     if problems:
         raise InputInvalid(SHAPE, params={"count": len(problems)}, problems=problems)
@@ -96,16 +96,6 @@ def _cleaned(item: JsonObject, known: Mapping[str, Any]) -> JsonObject:
         if part in cleaned:
             cleaned[part] = without_nulls(cleaned[part], inside)
     return cleaned
-
-
-def _v4_name(document: JsonObject) -> Callable[[str], str | None]:
-    """Return how version 4's names are read: where there is a ``code``, ``name`` was what people see."""
-    has_code = any(name.lower() == "code" for name in document)
-
-    def rename(folded: str) -> str | None:
-        return "displayName" if has_code and folded == "name" else _V4_MEMBERS.get(folded)
-
-    return rename
 
 
 def _no_name(folded: str) -> str | None:
@@ -140,7 +130,17 @@ def _renamed_part(item: JsonValue, path: str, known: Mapping[str, Any], problems
             renamed[part] = _renamed(renamed[part], member_path(path, part), inside, problems)
     properties = renamed.get("properties")
     if known is NODE and isinstance(properties, dict):
-        renamed["properties"] = {_V4_PROPERTIES.get(name.lower(), name): value for name, value in properties.items()}
+        renamed["properties"] = _renamed_properties(properties, member_path(path, "properties"), problems)
+    return renamed
+
+
+def _renamed_properties(properties: JsonObject, path: str, problems: Problems) -> JsonObject:
+    renamed: JsonObject = {}
+    for name, value in properties.items():
+        target = upgrades.property_name(name)
+        if target in renamed:
+            problems.append(Problem(path=member_path(path, name), key=TWICE, params={"name": target}))
+        renamed[target] = value
     return renamed
 
 

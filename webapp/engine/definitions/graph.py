@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Container, Iterable
 
 from webapp.engine.definitions.model import Transition, WorkflowDefinition
@@ -22,6 +23,36 @@ class DefinitionGraph:
             if source in self._outgoing and target in self._incoming:
                 self._outgoing[source].append(transition)
                 self._incoming[target].append(transition)
+
+    def forward(self, start: str) -> DefinitionGraph:
+        """Return the graph without the transitions that close a loop, as a walk from *start* meets them.
+
+        What can be reached in it from somewhere is what a token there may still come to in the same round.
+        """
+        closing = self._closing(start)
+        forward = copy.copy(self)
+        forward._outgoing = _except(closing, self._outgoing)
+        forward._incoming = _except(closing, self._incoming)
+        return forward
+
+    def edges_into(self, node_id: str, starts: Iterable[str], walls: Container[str] = ()) -> set[str]:
+        """Return the transitions into a node by which what leaves any of *starts* can come there, the first time.
+
+        Nothing comes through *walls*; a start is left even when it is one.
+        """
+        found, seen = set[str](), set[str]()
+        waiting = list(starts)
+        while waiting:
+            at = waiting.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            for transition in self._outgoing.get(at, ()):
+                if transition.target_node_id == node_id:
+                    found.add(transition.id)
+                elif transition.target_node_id not in walls:
+                    waiting.append(transition.target_node_id)
+        return found
 
     def outgoing(self, node_id: str) -> tuple[Transition, ...]:
         """Return the transitions that leave a node, by priority."""
@@ -56,6 +87,24 @@ class DefinitionGraph:
         order = {node_id: index for index, node_id in enumerate(self._outgoing)}
         return sorted(found, key=lambda part: min(order[node_id] for node_id in part))
 
+    def _closing(self, start: str) -> set[str]:
+        closing, done, on_the_way = set[str](), set[str](), set[str]()
+        waiting = [(node_id, False) for node_id in (*reversed(list(self._outgoing)), start)]
+        while waiting:
+            node_id, left = waiting.pop()
+            if left:
+                on_the_way.discard(node_id)
+                done.add(node_id)
+            elif node_id not in done and node_id not in on_the_way:
+                on_the_way.add(node_id)
+                waiting.append((node_id, True))
+                for edge in reversed(self._outgoing[node_id]):
+                    if edge.target_node_id in on_the_way:
+                        closing.add(edge.id)
+                    elif edge.target_node_id not in done:
+                        waiting.append((edge.target_node_id, False))
+        return closing
+
     def _targets(self, node_id: str) -> list[str]:
         return [transition.target_node_id for transition in self._outgoing.get(node_id, ())]
 
@@ -77,6 +126,10 @@ class DefinitionGraph:
                     waiting.append((node_id, True))
                     waiting.extend((target, False) for target in self._targets(node_id))
         return finished
+
+
+def _except(closing: set[str], edges: dict[str, list[Transition]]) -> dict[str, list[Transition]]:
+    return {node_id: [one for one in of_node if one.id not in closing] for node_id, of_node in edges.items()}
 
 
 def _closure(

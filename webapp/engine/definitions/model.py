@@ -37,6 +37,17 @@ class InstanceTimeoutAction(StrEnum):
     TERMINATE = "Terminate"
 
 
+class NodeTimeoutAction(StrEnum):
+    """What happens when a node has waited too long (decision D14)."""
+
+    OUTCOME = "Outcome"
+    FAULT = "Fault"
+    ESCALATE = "Escalate"
+    TRANSFER = "Transfer"
+    APPROVE = "Approve"
+    REJECT = "Reject"
+
+
 class _Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pass
 

@@ -32,6 +32,8 @@ EXACT_PRODUCT = 10**14
 _SMALLEST_EXPONENT = -100  # the JSON door accepts nothing smaller, so a smaller result is zero
 _TRAPS = [InvalidOperation, DivisionByZero, Overflow]
 _CONTEXT = Context(prec=28, rounding=ROUND_HALF_EVEN, Emin=-999999, Emax=999999, traps=_TRAPS)
+EXACT = {"+": _CONTEXT.add, "-": _CONTEXT.subtract, "*": _CONTEXT.multiply}
+"""The operations on two decimals as they stand; bounds are the caller's."""
 # A remainder needs the whole quotient: 7.9E+28 % 1E-100 has 129 digits.
 _WIDE = Context(prec=300, rounding=ROUND_HALF_UP, Emin=-999999, Emax=999999, traps=_TRAPS)
 _TEXT_NUMBER = re.compile(r"\s*(?:(?P<sign>[+-])?(?P<lead>[0-9.][0-9,.]*)|(?P<trail>[0-9.][0-9,.]*)(?P<after>[+-]))\s*")
@@ -56,11 +58,18 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), type(value).__name__)
 
 
+def within(value: Number) -> bool:
+    """Whether a number may take part in a calculation; nearly all are told by their number of digits alone."""
+    if type(value) is int:
+        return -EXACT_SUM < value < EXACT_SUM or abs(value) <= BOUND
+    return value.adjusted() < 28 or abs(value) <= BOUND  # type: ignore[union-attr,operator]  # no int is left
+
+
 def operand(value: Any, at: int, operation: str) -> Number:
     """Return *value* as a number: numbers and numeric texts; null and booleans are never numbers (spec 5.3)."""
     kind = type(value)
     if kind in NUMERIC:
-        if not -EXACT_SUM < value < EXACT_SUM and abs(value) > BOUND:
+        if not within(value):
             raise Failure(RANGE, at)
         return value  # type: ignore[no-any-return]  # the test above says so
     if kind is str:

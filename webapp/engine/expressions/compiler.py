@@ -99,7 +99,7 @@ def _access(node: Access, parts: Sequence[Run]) -> Run:
             if value is None:
                 return None
             if index is not None:
-                value = _item(value, index(scope, steps), steps, at)
+                value = item(value, index(scope, steps), steps, at)
             elif type(value) is dict:
                 value = value.get(name)
             else:
@@ -109,7 +109,8 @@ def _access(node: Access, parts: Sequence[Run]) -> Run:
     return run
 
 
-def _item(value: Value, index: Value, steps: Steps, at: int) -> Value:
+def item(value: Value, index: Value, steps: Steps, at: int) -> Value:
+    """Return a list's element or an object's member by a computed name."""
     if type(value) is dict:
         return value.get(display(index, steps, at))
     if type(value) is not list:

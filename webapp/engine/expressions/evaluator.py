@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
+from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import TypeVar
 
 from webapp.engine.clock import Clock
@@ -11,6 +13,7 @@ from webapp.engine.expressions.arithmetic import kind_of
 from webapp.engine.expressions.checks import call_failures, condition_failures, name_failures, root_names
 from webapp.engine.expressions.compiler import Run, Scope, compile_tree
 from webapp.engine.expressions.diagnostics import NOT_A_CONDITION, Diagnostic, Failure, expression_error, locate
+from webapp.engine.expressions.fast import WORTH_AFTER, Quick, quick_condition, quick_value
 from webapp.engine.expressions.parser import parse
 from webapp.engine.expressions.syntax import Node
 from webapp.engine.expressions.templates import CompiledTemplate, check_template, compile_template
@@ -31,9 +34,11 @@ class TextKind(StrEnum):
 class CompiledExpression:
     """An expression ready to be evaluated any number of times, from any thread."""
 
-    __slots__ = ("names", "root", "run", "text")
+    __slots__ = ("_now", "_runs", "condition", "evaluate", "names", "root", "run", "text")
 
-    def __init__(self, text: str, root: Node, run: Run) -> None:
+    def __init__(self, text: str, root: Node, run: Run, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._runs = 0
         self.text = text
         self.root = root
         """The syntax tree, for checks that follow: parsing costs a hundred times as much as walking it."""
@@ -41,16 +46,41 @@ class CompiledExpression:
         """The root variables the expression may read."""
         self.run = run
         """The closure itself, for templates."""
-
-    def evaluate(self, scope: Scope) -> JsonValue:
+        self.evaluate: Callable[[Scope], JsonValue] = self._first_evaluations
         """Return the value as JSON; None is *no value*. Raise ``ExpressionError`` for every failure."""
+        self.condition: Callable[[Scope], bool] = self._first_conditions
+        """Return the value of a condition; anything but true and false is an error, null too (spec 5.5)."""
+
+    def _first_evaluations(self, scope: Scope) -> JsonValue:
+        """Run by closures, and count: what turns out to be run often gets a function; two threads make equal ones."""
+        self._runs += 1
+        if self._runs >= WORTH_AFTER:
+            quick = quick_value(self.root, self._now)
+            self.evaluate = self._evaluate if quick is None else partial(self._evaluate_by, quick)
+            return self.evaluate(scope)
+        return self._evaluate(scope)
+
+    def _first_conditions(self, scope: Scope) -> bool:
+        self._runs += 1
+        if self._runs >= WORTH_AFTER:
+            self.condition = quick_condition(self.root, self._now, self._condition)
+            return self.condition(scope)
+        return self._condition(scope)
+
+    def _evaluate_by(self, quick: Quick, scope: Scope) -> JsonValue:
+        try:
+            return to_json(quick(scope))
+        except Exception:
+            # Whatever it was, the closures know the rules in full.
+            return self._evaluate(scope)
+
+    def _evaluate(self, scope: Scope) -> JsonValue:
         try:
             return to_json(self.run(scope, [MAX_STEPS]))
         except (Failure, RecursionError) as failure:
             raise expression_error(self.text, failure) from None
 
-    def condition(self, scope: Scope) -> bool:
-        """Return the value of a condition; anything but true and false is an error, null too (spec 5.5)."""
+    def _condition(self, scope: Scope) -> bool:
         try:
             value = self.run(scope, [MAX_STEPS])
             if value is True or value is False:
@@ -80,7 +110,8 @@ class ExpressionEvaluator:
 
     def condition(self, text: str, variables: Scope) -> bool:
         """Return the value of a condition over *variables*."""
-        return self.compile(text).condition(variables)
+        found = self._expressions.get(text)
+        return (self.compile(text) if found is None else found).condition(variables)
 
     def render(self, text: str | None, variables: Scope) -> str | None:
         """Return a template with its placeholders replaced; null and texts without ``{{`` come back as they are."""
@@ -125,7 +156,11 @@ class ExpressionEvaluator:
             return [failure]
         failures = call_failures(root)
         if compiled is None and not failures:
-            self._keep(self._expressions, text, CompiledExpression(text, root, compile_tree(root, self._clock.now)))
+            self._keep(
+                self._expressions,
+                text,
+                CompiledExpression(text, root, compile_tree(root, self._clock.now), self._clock.now),
+            )
         if names is not None:
             failures += name_failures(root, names)
         if kind is TextKind.CONDITION:
@@ -138,7 +173,7 @@ class ExpressionEvaluator:
         if failures:
             first, *others = failures
             raise Failure(first.key, first.at, first.params, others)
-        return CompiledExpression(text, root, compile_tree(root, self._clock.now))
+        return CompiledExpression(text, root, compile_tree(root, self._clock.now), self._clock.now)
 
     def _compile_placeholder(self, text: str) -> tuple[Run, frozenset[str]]:
         compiled = self._expressions.get(text) or self._keep(self._expressions, text, self._compile(text))

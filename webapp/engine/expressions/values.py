@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from webapp.engine.expressions.arithmetic import BOUND, NUMERIC, json_number, kind_of, number_text
+from webapp.engine.expressions.arithmetic import NUMERIC, json_number, kind_of, number_text, within
 from webapp.engine.expressions.diagnostics import BUDGET, NOT_A_DATE, RANGE, TYPE, Failure, utf16_length
 from webapp.engine.numbers import JsonValue, encode
 
@@ -126,7 +126,7 @@ def compare(symbol: str, left: Value, right: Value, steps: Steps, at: int) -> bo
     test = ORDERINGS[symbol]
     kind, other = type(left), type(right)
     if kind in NUMERIC and other in NUMERIC:
-        if abs(left) > BOUND or abs(right) > BOUND:
+        if not (within(left) and within(right)):
             raise Failure(RANGE, at)
         return test(left, right)
     if kind is str and other is str:

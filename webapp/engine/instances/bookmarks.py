@@ -25,6 +25,38 @@ class BookmarkKind(StrEnum):
     DEFINITION_TIMER = "DefinitionTimer"
 
 
+class Lane(StrEnum):
+    """Who runs a due bookmark (spec 3.22): the poller, half of its threads at most, or the job ``workflow-timer``."""
+
+    POLLER = "poller"
+    BACKGROUND = "background"
+    WORKFLOW_TIMER = "workflow-timer"
+
+
+BACKGROUND_KEY = "Background"
+"""The key of a Retry bookmark whose node runs in the background; in a column, so that a claim can tell."""
+
+SLOW_TIMEOUT_KEYS = ("Escalate", "Transfer")
+"""Keys of NodeTimeout bookmarks that only the job ``workflow-timer`` claims: their node's timeout action."""
+
+POLLED_KINDS = (
+    BookmarkKind.TIMER,
+    BookmarkKind.RETRY,
+    BookmarkKind.NODE_TIMEOUT,
+    BookmarkKind.INSTANCE_TIMEOUT,
+    BookmarkKind.DEFINITION_TIMER,
+)
+
+
+def lane_of(kind: BookmarkKind, key: str | None) -> Lane | None:
+    """Return who runs such a bookmark when it is due; None: nobody does."""
+    if kind is BookmarkKind.RETRY and key == BACKGROUND_KEY:
+        return Lane.BACKGROUND
+    if kind is BookmarkKind.REMINDER or (kind is BookmarkKind.NODE_TIMEOUT and key in SLOW_TIMEOUT_KEYS):
+        return Lane.WORKFLOW_TIMER
+    return Lane.POLLER if kind in POLLED_KINDS else None
+
+
 class Priority(StrEnum):
     """A task's priority; ``rank`` is its column."""
 

@@ -85,6 +85,14 @@ class TaskCopy(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     read_at: datetime | None = None
 
 
+class TaskMove(msgspec.Struct, frozen=True, kw_only=True):
+    """An open task that stands on another node, of another version of its definition, after a migration."""
+
+    task_id: str
+    node_id: str
+    definition_title: str
+
+
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One command in the append-only trail; ``action`` is the service method's name (spec 25)."""
 
@@ -127,6 +135,42 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     topic: str
     data: JsonObject
+
+
+class OutboxEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An event that somebody subscribes to: written with the command, sent by a later pass, in the order of its number.
+
+    ``data`` is the event's; ``sequence`` is the instance's write order where there is an instance.
+    """
+
+    id: str
+    tenant_id: str | None = None
+    sequence: int = 0
+    topic: str
+    instance_id: str | None = None
+    created_at: datetime
+    data: JsonObject
+
+
+class FiringStatus(StrEnum):
+    """What became of a due time of a definition's timer."""
+
+    STARTED = "started"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class TimerFiring(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One due time of a definition's timer; (partition, definition name, due time) fires once, ever (spec 3.22)."""
+
+    tenant_id: str | None = None
+    definition_name: str
+    scheduled_at: datetime
+    instance_id: str | None = None
+    status: FiringStatus
+    fired_at: datetime
+    failures: int = 0
+    fault: JsonObject | None = None
 
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,22 +68,34 @@ class WorkflowFault(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class JoinState(msgspec.Struct, kw_only=True, rename="camel"):
-    """One join wave: which transitions have arrived, by which node instances, and whether the Join has fired."""
+    """One join wave: which transitions have arrived, by which node instances, and whether the Join has fired.
+
+    ``late``: the Joins that all who have arrived came too late for; what they become here is too late for them as well.
+    """
 
     arrived: dict[str, list[str]] = {}
     fired: bool = False
+    late: list[str] = []
 
 
-class PendingToken(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A token that a fault left in the queue; a retry takes it up again (spec 3.8, 25)."""
+class PendingToken(msgspec.Struct, kw_only=True, rename="camel"):
+    """A token that a fault left in the queue; a retry takes it up again (spec 3.8, 25).
+
+    ``back``: the nodes it goes straight back to. ``late``: the Joins it comes too late for, which swallow it.
+    """
 
     node_id: str
     caused_by: list[str] = []
     via_transition_ids: list[str] = []
+    back: list[str] = []
+    late: list[str] = []
 
 
 class WorkflowInstance(msgspec.Struct, kw_only=True, rename="camel"):
-    """One run of a definition. ``revision`` guards every write; ``last_sequence`` numbers what the instance writes."""
+    """One run of a definition. ``revision`` guards every write; ``last_sequence`` numbers what the instance writes.
+
+    ``loosened_joins``: Joins whose tokens were moved: they wait for those that can still come, not for all transitions.
+    """
 
     id: str
     tenant_id: str | None = None
@@ -99,6 +111,7 @@ class WorkflowInstance(msgspec.Struct, kw_only=True, rename="camel"):
     variables: JsonObject = {}
     join_states: dict[str, JoinState] = {}
     pending_tokens: list[PendingToken] = []
+    loosened_joins: list[str] = []
     correlation_id: str | None = None
     starter_id: str | None = None
     requested_by: str | None = None
@@ -106,6 +119,10 @@ class WorkflowInstance(msgspec.Struct, kw_only=True, rename="camel"):
     parent_node_instance_id: str | None = None
     root_instance_id: str = ""
     depth: int = 0
+    has_children: bool = False
+    """Whether a child was ever asked for: an operation then has to look for them."""
+    retry_order: str | None = None
+    """The parent's order that this child was last retried by; its end is told with it (spec 3.22)."""
     created_at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None

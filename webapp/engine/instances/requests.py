@@ -66,7 +66,7 @@ def initial_variables(definition: WorkflowDefinition, request: StartRequest) -> 
     variables: JsonObject = copy_json(request.variables)
     for declared in definition.variables:
         if declared.name in variables:
-            problems += _type_problems(declared, variables[declared.name])
+            problems += type_problems(declared, variables[declared.name])
         elif declared.required:
             problems.append(
                 Problem(
@@ -104,7 +104,8 @@ def check_document(variables: JsonObject, path: str) -> int:
     return size
 
 
-def _type_problems(declared: VariableDefinition, value: JsonValue) -> list[Problem]:
+def type_problems(declared: VariableDefinition, value: JsonValue) -> list[Problem]:
+    """Return the problem of a value that its variable's declaration does not allow (spec 1.17)."""
     if declared.type is None or (value is None and not declared.required):
         return []
     if value is not None and is_of_type(value, declared.type):

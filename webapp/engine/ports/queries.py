@@ -15,7 +15,7 @@ import msgspec
 
 from webapp.engine.definitions.model import DefinitionStatus
 from webapp.engine.errors import InputInvalid, Problem
-from webapp.engine.instances.bookmarks import BookmarkKind, Priority
+from webapp.engine.instances.bookmarks import BookmarkKind, Lane, Priority, lane_of
 from webapp.engine.instances.journal import EndReason
 from webapp.engine.instances.model import InstanceStatus, WorkflowFault
 
@@ -98,6 +98,7 @@ class InstanceQuery(msgspec.Struct, frozen=True, kw_only=True):
     it has or had, copies it got (spec 6.7).
     """
 
+    ids: tuple[str, ...] | None = None
     statuses: tuple[InstanceStatus, ...] = ()
     definition_name: str | None = None
     definition_version: int | None = None
@@ -143,11 +144,14 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Filters of the list of open user tasks of running instances.
 
     ``mine`` and ``claimable`` take the principals of an account (login name first, then ``role:…``,
-    ``department:…``); see spec 6.7 for what each shows. ``assignee`` is an exact key. An empty ``instance_ids`` matches
-    nothing.
+    ``department:…``); see spec 6.7 for what each shows. ``stands_in`` widens ``mine`` by those for whom the
+    account is the substitute: a name and the workflows it is limited to, none for all. With both, a task that either
+    shows is listed once. A decided task whose decision
+    can still be undone is in no list. ``assignee`` is an exact key. An empty ``instance_ids`` matches nothing.
     """
 
     mine: tuple[str, ...] | None = None
+    stands_in: tuple[tuple[str, tuple[str, ...]], ...] = ()
     claimable: tuple[str, ...] | None = None
     assignee: str | None = None
     definition_name: str | None = None
@@ -216,6 +220,7 @@ class BookmarkSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     available_at: datetime | None = None
     correlation_id: str | None = None
     created_at: datetime
+    failures: int = 0
 
 
 class DueBookmark(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,7 +230,14 @@ class DueBookmark(msgspec.Struct, frozen=True, kw_only=True):
     tenant_id: str | None
     instance_id: str | None
     kind: BookmarkKind
+    key: str | None
     due_at: datetime
+    failures: int = 0
+
+    @property
+    def lane(self) -> Lane | None:
+        """Who runs it."""
+        return lane_of(self.kind, self.key)
 
 
 def check_page(list_name: str, paging: Paging, whitelist: Sequence[str]) -> None:

@@ -8,17 +8,34 @@ ignored. Within one batch the last record with an id wins.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from webapp.engine.definitions.model import DefinitionStatus, WorkflowDefinition
-from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
-from webapp.engine.instances.journal import AuditEntry, FollowUp, TaskCopy, TaskEnd, TaskRecord
+from webapp.engine.instances.batches import BatchItemEnd
+from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind, Lane
+from webapp.engine.instances.journal import (
+    AuditEntry,
+    FollowUp,
+    OutboxEntry,
+    TaskCopy,
+    TaskEnd,
+    TaskMove,
+    TaskRecord,
+    TimerFiring,
+)
 from webapp.engine.instances.model import NodeInstance, WorkflowInstance
+from webapp.engine.notifications.model import Delivery, Notice
+from webapp.engine.ports.batches import BatchStore
+from webapp.engine.ports.external_tasks import ExternalTaskStore, LockChange
+from webapp.engine.ports.idempotency import IdempotencyRecord, IdempotencyStore
+from webapp.engine.ports.notices import DeliveryStore, NoticeStore
+from webapp.engine.ports.outbox import OutboxStore
+from webapp.engine.ports.purge import PurgeStore
 from webapp.engine.ports.queries import (
     MAX_LIMIT,
     BookmarkSummary,
@@ -33,6 +50,8 @@ from webapp.engine.ports.queries import (
     TaskQuery,
     TaskSummary,
 )
+from webapp.engine.ports.seals import SealStore
+from webapp.engine.ports.signals import SignalStore
 
 Partition = str | None
 
@@ -41,11 +60,15 @@ WHOLE = Paging(limit=MAX_LIMIT)
 
 
 class StoreFailure(Exception):
-    """The store could not do it; ``transient`` says whether the same write may succeed when it is applied again."""
+    """The store could not do it; ``transient`` says whether the same write may succeed when it is applied again.
 
-    def __init__(self, reason: str, *, transient: bool = False) -> None:
+    ``full``: there is no room left on its disk.
+    """
+
+    def __init__(self, reason: str, *, transient: bool = False, full: bool = False) -> None:
         self.reason = reason
         self.transient = transient
+        self.full = full
         super().__init__(reason)
 
 
@@ -57,17 +80,6 @@ class DuplicateRecord(Exception):
     """A unique key is taken: (partition, name, version) of a definition, an account's name …"""
 
 
-class IdempotencyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored answer: the same key with the same body gets it again for 24 hours (spec 11, Amendments)."""
-
-    scope: str
-    body_hash: str
-    status: int
-    headers: dict[str, str]
-    body: bytes
-    created_at: datetime
-
-
 class WriteSet(msgspec.Struct, kw_only=True):
     """All that one command stores, in one transaction; safe to apply again while the revision read still stands.
 
@@ -76,6 +88,10 @@ class WriteSet(msgspec.Struct, kw_only=True):
     then the write was committed before and counts as done). ``instance_unchanged`` true: nothing but audit and the
     like, the row is not written. ``node_instances``, ``bookmarks``: inserted or replaced. ``columns_changed``: status,
     title, correlation id, definition or starter changed, so that the other bookmark rows of the instance must follow.
+    A changed bookmark keeps the lock that its row has; ``lock_changes`` are the only ones that touch it, each where
+    the lock is the one that was read (:class:`RevisionConflict` otherwise). ``taken_signal_ids``: kept signals that
+    the wave takes with it (:class:`~webapp.engine.ports.signals.SignalTaken` when one is gone). ``notices`` and
+    ``deliveries`` whose id is there already stay as they are: the same transition told again tells nobody twice.
     """
 
     partition: Partition
@@ -86,13 +102,21 @@ class WriteSet(msgspec.Struct, kw_only=True):
     new_bookmarks: list[Bookmark] = []
     changed_bookmarks: list[Bookmark] = []
     deleted_bookmark_ids: list[str] = []
+    lock_changes: list[LockChange] = []
+    taken_signal_ids: list[str] = []
     columns_changed: bool = False
     task_records: list[TaskRecord] = []
     task_ends: list[TaskEnd] = []
     task_copies: list[TaskCopy] = []
+    task_moves: list[TaskMove] = []
+    batch_ends: list[BatchItemEnd] = []
     new_follow_ups: list[FollowUp] = []
     deleted_follow_up_ids: list[str] = []
     audit: list[AuditEntry] = []
+    outbox: list[OutboxEntry] = []
+    notices: list[Notice] = []
+    deliveries: list[Delivery] = []
+    timer_firings: list[TimerFiring] = []
     idempotency: IdempotencyRecord | None = None
 
 
@@ -100,12 +124,14 @@ class InstanceSnapshot(msgspec.Struct, kw_only=True):
     """What a wave works on: the instance, its node instances that are active or wait for a retry, all its bookmarks.
 
     ``node_instances`` holds every node instance that is Running, Suspended, referred to by a bookmark, or the
-    instance's fault node instance; never the history. Bookmarks: createdAt, then sequence.
+    instance's fault node instance; not the history. Bookmarks: createdAt, then sequence. ``history``, when a command
+    asked for it (compensation, return, jump …), holds all other node instances: startedAt, then sequence.
     """
 
     instance: WorkflowInstance
     node_instances: list[NodeInstance]
     bookmarks: list[Bookmark]
+    history: list[NodeInstance] | None = None
 
 
 class DefinitionStore(Protocol):
@@ -154,6 +180,9 @@ class InstanceStore(Protocol):
     def snapshot(self, partition: Partition, instance_id: str) -> InstanceSnapshot | None:
         """Return what a wave works on, read in one statement, or None."""
 
+    def snapshots(self, partition: Partition, instance_ids: Sequence[str]) -> dict[str, InstanceSnapshot]:
+        """Return the snapshots of those of these instances that there are, by id, read in one statement."""
+
     def list(self, partition: Partition, query: InstanceQuery) -> Page[InstanceSummary]:
         """Return a page and the total (order: spec 8.3)."""
 
@@ -166,19 +195,19 @@ class InstanceStore(Protocol):
     def node_instances(self, partition: Partition, instance_id: str, paging: Paging = WHOLE) -> Page[NodeInstance]:
         """Return node instances: startedAt ascending, then sequence."""
 
-    def find_unfinished(self, partition: Partition, correlation_id: str) -> InstanceSummary | None:
-        """Return the oldest top-level instance with that correlation id that is Running or Suspended, or None."""
+    def history(self, partition: Partition, instance_id: str) -> Sequence[NodeInstance]:
+        """Return all node instances of the instance, without a limit: startedAt ascending, then sequence."""
+
+    def find_unfinished(
+        self, partition: Partition, correlation_id: str, definition_name: str | None = None
+    ) -> InstanceSummary | None:
+        """Return the oldest top-level instance with that correlation id that is Running or Suspended, or None.
+
+        *definition_name*: only one of that definition counts.
+        """
 
     def may_read(self, partition: Partition, instance_id: str, account_id: str) -> bool:
         """Whether the account started it, has or had a task of it, or got a copy (spec 6.7)."""
-
-    def purge(self, partition: Partition, before: datetime, limit: int) -> int:
-        """Delete up to *limit* whole trees that ended at or before *before*, the oldest end first (spec 3.20, 8.10).
-
-        A tree is a top-level instance and its descendants, each of which is Completed, Canceled or Terminated by then.
-        Node instances, bookmarks, task records and copies go with them; the audit trail stays. Return the number of
-        instances.
-        """
 
 
 class BookmarkStore(Protocol):
@@ -208,17 +237,27 @@ class BookmarkStore(Protocol):
     def mark_opened(self, partition: Partition, task_id: str, at: datetime) -> None:
         """Note when the assignee first opened the task; a later call changes nothing."""
 
-    def any_due(self, now: datetime, kinds: Sequence[BookmarkKind]) -> bool:
+    def any_due(self, now: datetime, lanes: Sequence[Lane], without: Collection[Partition] = ()) -> bool:
         """Whether :meth:`claim_due` would find something now; a read, so that an idle poller never waits to write."""
 
     def claim_due(
-        self, now: datetime, limit: int, token: str, until: datetime, kinds: Sequence[BookmarkKind]
+        self,
+        now: datetime,
+        limit: int,
+        token: str,
+        until: datetime,
+        lanes: Sequence[Lane],
+        without: Collection[Partition] = (),
     ) -> Sequence[DueBookmark]:
-        """Claim up to *limit* due, unclaimed bookmarks of all partitions of this database and return them.
+        """Claim up to *limit* due, unclaimed bookmarks of these lanes and return them.
 
-        The claim stands from the commit of the unit of work on: end it before working. It counts as free when
-        ``claimedUntil`` is past. Order: dueAt, then sequence (spec 8.10).
+        Of all partitions of this database but those in *without*. The claim stands from the commit of the unit of work
+        on: end it before working. It counts as free when ``claimedUntil`` is past. Order: dueAt, then sequence
+        (spec 8.10).
         """
+
+    def give_back(self, token: str, bookmark_ids: Sequence[str]) -> int:
+        """Free the claims of these bookmarks as far as they are still that token's; return their number."""
 
     def release_claims(self, token_prefix: str) -> int:
         """Free every claim whose token begins so (a process of this host that is gone); return their number."""
@@ -232,8 +271,8 @@ class BookmarkStore(Protocol):
     def delete(self, partition: Partition, bookmark_ids: Sequence[str]) -> None:
         """Delete bookmarks whose instance is gone."""
 
-    def next_due(self) -> datetime | None:
-        """Return the earliest due time of unclaimed bookmarks, or None."""
+    def next_due(self, lanes: Sequence[Lane], without: Collection[Partition] = ()) -> datetime | None:
+        """Return the earliest due time of unclaimed bookmarks of these lanes and of other partitions, or None."""
 
 
 class TaskRecordStore(Protocol):
@@ -254,11 +293,16 @@ class TaskRecordStore(Protocol):
 class FollowUpStore(Protocol):
     """Follow-ups: durable work between instances (spec 3.22)."""
 
-    def any_due(self, now: datetime) -> bool:
+    def any_due(self, now: datetime, without: Collection[Partition] = ()) -> bool:
         """Whether :meth:`claim_due` would find something now; a read."""
 
-    def claim_due(self, now: datetime, limit: int, token: str, until: datetime) -> Sequence[FollowUp]:
-        """Claim due, unclaimed follow-ups of all partitions of this database and return them by dueAt, id.
+    def next_due(self, without: Collection[Partition] = ()) -> datetime | None:
+        """Return the earliest due time of unclaimed follow-ups of other partitions, or None."""
+
+    def claim_due(
+        self, now: datetime, limit: int, token: str, until: datetime, without: Collection[Partition] = ()
+    ) -> Sequence[FollowUp]:
+        """Claim due, unclaimed follow-ups of all partitions but those in *without* and return them by dueAt, id.
 
         The claim stands from the commit of the unit of work on: end it before working.
         """
@@ -268,8 +312,8 @@ class FollowUpStore(Protocol):
     ) -> FollowUp | None:
         """Claim one follow-up if it is there and unclaimed, else None."""
 
-    def delete(self, partition: Partition, follow_up_id: str) -> None:
-        """Delete a follow-up that is done or void."""
+    def delete(self, partition: Partition, follow_up_id: str) -> bool:
+        """Delete a follow-up that is done or void; False: it was gone."""
 
     def push_back(self, partition: Partition, follow_up_id: str, due_at: datetime, failures: int) -> None:
         """Set a new due time and the failures, and drop the claim."""
@@ -284,6 +328,9 @@ class AuditStore(Protocol):
     def append(self, partition: Partition, entries: Sequence[AuditEntry]) -> None:
         """Append entries."""
 
+    def holds(self, partition: Partition, entry_id: str) -> bool:
+        """Whether the entry was appended."""
+
     def by_instance(self, partition: Partition, instance_id: str, paging: Paging = WHOLE) -> Page[AuditEntry]:
         """Return the instance's entries: at ascending, then sequence, then id."""
 
@@ -291,17 +338,27 @@ class AuditStore(Protocol):
         """Return the definition's own entries, not those of its instances: at ascending, then sequence, then id."""
 
 
-class IdempotencyStore(Protocol):
-    """Stored answers of commands with an Idempotency-Key."""
+class Savepoint(Protocol):
+    """A point inside a transaction that what follows it can be undone to; ended by one of its methods."""
 
-    def find(self, partition: Partition, scope: str, not_before: datetime) -> IdempotencyRecord | None:
-        """Return the stored answer if it is not older than *not_before*."""
+    def keep(self) -> None:
+        """Let what was written since then stand, as far as the transaction does."""
 
-    def insert(self, partition: Partition, record: IdempotencyRecord) -> None:
-        """Store an answer, replacing an expired one of the same scope."""
+    def undo(self) -> None:
+        """Undo what was written since then; the transaction goes on."""
 
-    def purge(self, partition: Partition, before: datetime) -> int:
-        """Delete records older than *before*; return their number."""
+
+class TimerFiringStore(Protocol):
+    """What became of the due times of definitions' timers; written by ``apply`` only, each once, ever (spec 3.22)."""
+
+    def last_scheduled(self, partition: Partition, name: str) -> datetime | None:
+        """Return the latest due time that the name's timer has dealt with, or None."""
+
+    def list(self, partition: Partition, name: str, paging: Paging = WHOLE) -> Page[TimerFiring]:
+        """Return the name's firings, the latest due time first."""
+
+    def purge(self, partition: Partition, before: datetime, limit: int) -> int:
+        """Delete at most *limit* firings whose due time is before *before*; return their number."""
 
 
 class UnitOfWork(Protocol):
@@ -324,6 +381,14 @@ class UnitOfWork(Protocol):
         """Task records."""
 
     @property
+    def external_tasks(self) -> ExternalTaskStore:
+        """External tasks and their locks."""
+
+    @property
+    def signals(self) -> SignalStore:
+        """Who waits for signals, and signals kept for later."""
+
+    @property
     def follow_ups(self) -> FollowUpStore:
         """Follow-ups."""
 
@@ -332,13 +397,58 @@ class UnitOfWork(Protocol):
         """The audit trail."""
 
     @property
+    def seals(self) -> SealStore:
+        """Seals of the audit trail."""
+
+    @property
+    def batches(self) -> BatchStore:
+        """Batches."""
+
+    @property
+    def purges(self) -> PurgeStore:
+        """What deletes what is over."""
+
+    @property
     def idempotency(self) -> IdempotencyStore:
         """Stored answers."""
+
+    @property
+    def timer_firings(self) -> TimerFiringStore:
+        """Firings of definitions' timers."""
+
+    @property
+    def outbox(self) -> OutboxStore:
+        """Events to be sent."""
+
+    @property
+    def notices(self) -> NoticeStore:
+        """Notices."""
+
+    @property
+    def deliveries(self) -> DeliveryStore:
+        """Deliveries and their attempts."""
+
+    def savepoint(self) -> Savepoint:
+        """Begin a savepoint; those begun later end before it."""
+
+    def application(self) -> Any:
+        """Return the connection of this transaction, for an application's own tables in the same database (3.22).
+
+        In SQL a ``sqlalchemy.Connection``, on which nothing is committed or rolled back but by this unit of work.
+        :raises Unexpected: these stores are no database.
+        """
 
     def apply(self, write_set: WriteSet) -> None:
         """Write all that a command stores, each kind of row in one statement.
 
         :raises RevisionConflict: somebody else wrote the instance. :raises ValueError: a record of another partition.
+        """
+
+    def apply_all(self, sets: Sequence[WriteSet]) -> None:
+        """Write what several commands store, each kind of row in one statement; all of it stands or nothing does.
+
+        They are of one partition and each of another instance. When they were committed together before, this is done.
+        :raises RevisionConflict: somebody else wrote one of the instances; the unit of work must be given up.
         """
 
 
@@ -356,7 +466,8 @@ class Stores(Protocol):
 
 
 __all__ = [
-    "AuditStore", "BookmarkStore", "DefinitionStatus", "DefinitionStore", "DuplicateRecord", "FollowUpStore",
-    "IdempotencyRecord", "IdempotencyStore", "InstanceSnapshot", "InstanceStore", "Partition", "RevisionConflict",
-    "StoreFailure", "Stores", "TaskRecordStore", "UnitOfWork", "WriteSet",
+    "AuditStore", "BatchStore", "BookmarkStore", "DefinitionStatus", "DefinitionStore", "DuplicateRecord",
+    "FollowUpStore", "IdempotencyRecord", "IdempotencyStore", "InstanceSnapshot", "InstanceStore", "OutboxStore",
+    "Partition",
+    "RevisionConflict", "Savepoint", "StoreFailure", "Stores", "TaskRecordStore", "UnitOfWork", "WriteSet",
 ]  # fmt: skip

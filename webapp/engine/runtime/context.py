@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from webapp.engine.activities.api import ActivityFault, AssigneeResult
 from webapp.engine.activities.compiled import CompiledNode, Read
@@ -17,25 +18,34 @@ from webapp.engine.assignees import (
     read_rules,
     resolve,
 )
+from webapp.engine.cancellation import Cancellation, CancellationToken, Deadline
 from webapp.engine.errors import UNEXPECTED, VALIDATION_EXPRESSION
 from webapp.engine.expressions import ExpressionError
 from webapp.engine.instances.bookmarks import Bookmark
 from webapp.engine.instances.journal import Event, LogLine
 from webapp.engine.instances.model import NodeInstance, WorkflowFault
 from webapp.engine.numbers import JsonObject, JsonValue, copy_json
+from webapp.engine.ports.transactions import RunAlone
+from webapp.engine.runtime import due_times
 from webapp.engine.runtime import events as topics
 from webapp.engine.runtime.effects import WaveState
+from webapp.engine.tasks.history import approvers, completed_by
+
+_NEVER = Cancellation()
 
 
 class NodeContext:
     """One run of one node."""
 
-    __slots__ = ("_node", "_node_instance", "_wave")
+    __slots__ = ("_effect_key", "_node", "_node_instance", "_wave")
 
     def __init__(self, wave: WaveState, node: CompiledNode, node_instance: NodeInstance) -> None:
+        if node.is_custom and wave.command.batched:
+            raise RunAlone
         self._wave = wave
         self._node = node
         self._node_instance = node_instance
+        self._effect_key = wave.effect(node.id) if node.effects else None
 
     @property
     def instance_id(self) -> str:
@@ -81,6 +91,22 @@ class NodeContext:
     def now(self) -> datetime:
         """The wave's instant."""
         return self._wave.now
+
+    @property
+    def effect_key(self) -> str:
+        """The key of this run's outside effect; only an activity with ``effects = True`` has one."""
+        if self._effect_key is None:
+            raise TypeError(f"{self._node.node.activity_type} has no effect_key: declare effects = True in its class")
+        return self._effect_key
+
+    @property
+    def cancellation(self) -> CancellationToken:
+        """Set when the caller does not wait any more."""
+        return self._wave.command.cancellation or _NEVER
+
+    def deadline(self, seconds: float) -> CancellationToken:
+        """Return a token that the engine's clock sets after so many seconds."""
+        return Deadline(self._wave.kit.clock, seconds)
 
     @property
     def default_priority(self) -> str | None:
@@ -129,11 +155,12 @@ class NodeContext:
         read = self._node.expressions.get(name)
         return copy_json(self._raw(name)) if read is None else self._read(name, read)
 
-    def evaluate_each(self, name: str) -> JsonObject:
-        """Return the values of a property that is an object of expressions or of templates."""
+    def evaluate_each(self, name: str, more: JsonObject | None = None) -> JsonObject:
+        """Return the values of a property that is an object of expressions or of templates; they see *more* too."""
         members = self._node.members.get(name)
         if members is not None:
-            return {key: copy_json(self._read(f"{name}.{key}", read)) for key, read in members.items()}
+            scope = {**self._wave.variables.scope, **more} if more else None
+            return {key: copy_json(self._read(f"{name}.{key}", read, scope)) for key, read in members.items()}
         if self._raw(name) is None:
             return {}
         raise ActivityFault("workflow.property.type", code=UNEXPECTED, args={"name": name, "type": "object"})
@@ -141,6 +168,23 @@ class NodeContext:
     def evaluate_text(self, text: str) -> JsonValue:
         """Return the value of an expression that stands inside a structured property."""
         return self._wave.kit.evaluator.compile(text).evaluate(self._wave.variables.scope)
+
+    def later(self, value: JsonValue, calendar: str | None = None, zone: str | None = None) -> datetime | None:
+        """Return the instant at which a span from now on is over; None when the value is no span."""
+        return due_times.later(self._wave, self._node, value, calendar, zone)
+
+    def instant(self, value: JsonValue, zone: str | None = None) -> datetime | None:
+        """Return the instant a value names, a date being its midnight in the zone; None when it names none."""
+        return due_times.instant(self._wave, self._node, value, zone)
+
+    def next_firing(self, cron: str, zone: str | None = None) -> datetime:
+        """Return the first occurrence of a cron schedule after now."""
+        return due_times.next_firing(self._wave, self._node, cron, zone)
+
+    def render(self, text: str) -> str:
+        """Return a template rendered that stands inside a structured property."""
+        rendered: str = self._wave.kit.evaluator.compile_template(text).render(self._wave.variables.scope)
+        return rendered
 
     def assignees(self) -> AssigneeResult:
         """Resolve the node's names, else its expression, and behind them its rules (spec 4.9)."""
@@ -156,13 +200,26 @@ class NodeContext:
                 strategy=strategy,
                 fallback=[name for name in self.literal("FallbackAssignees", []) if isinstance(name, str)],
                 absent=self._absent(),
+                members=self._members(),
             )
         except AssigneeError as error:
             return AssigneeResult(fault=WorkflowFault(code=error.code, key=error.key, args=error.arguments))
         except ExpressionError as error:
             whole = error.text == self._raw("AssigneesExpression")
             raise _property_fault("AssigneesExpression" if whole else "AssigneeRules", error) from error
-        return AssigneeResult(ids=found.ids, label=found.label)
+        return AssigneeResult(ids=found.ids, claimable=found.claimable, label=found.label)
+
+    def approvers(self) -> frozenset[str]:
+        """Return who has approved an earlier task of the instance."""
+        return approvers(one for one in self._wave.known_nodes() if one.id != self._node_instance.id)
+
+    def remark(self, action: str, details: JsonObject) -> None:
+        """Add a line to the instance's trail that tells what the node did by itself."""
+        self._wave.remark(action, self._node.id, details)
+
+    def transaction(self) -> Any:
+        """Return the connection of the wave's transaction, for the application's own tables."""
+        return self._wave.callbacks.transaction()
 
     def log(self, level: str, message: str) -> None:
         """Queue a line for the logger ``waypost.flow``, written after the commit."""
@@ -185,9 +242,9 @@ class NodeContext:
         # A custom activity may read a property that its descriptor does not list, in either spelling (D35).
         return properties.get(name[0].lower() + name[1:]) if value is None else value
 
-    def _read(self, name: str, read: Read) -> JsonValue:
+    def _read(self, name: str, read: Read, scope: JsonObject | None = None) -> JsonValue:
         try:
-            return read(self._wave.variables.scope)
+            return read(self._wave.variables.scope if scope is None else scope)
         except ExpressionError as error:
             raise _property_fault(name, error) from error
 
@@ -208,9 +265,11 @@ class NodeContext:
             rule=rule,
             starter_id=instance.starter_id,
             evaluate=self.evaluate_text,
+            completed_by=lambda node_id: completed_by(self._wave.known_nodes(), node_id),
             partition=instance.tenant_id,
             instance_id=instance.id,
             node_id=self._node.id,
+            transaction=self.transaction,
         )
 
     def _absent(self) -> Callable[[Collection[str]], Collection[str]]:
@@ -218,6 +277,12 @@ class NodeContext:
         if directory is None:
             return lambda names: ()
         return lambda names: directory.disabled(partition, names)
+
+    def _members(self) -> Callable[[str], Collection[str]]:
+        directory, partition = self._wave.kit.directory, self._wave.instance.tenant_id
+        if directory is None:
+            return lambda group: ()
+        return lambda group: directory.members(partition, group)
 
 
 def _property_fault(name: str, error: ExpressionError) -> ActivityFault:

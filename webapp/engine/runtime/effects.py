@@ -7,21 +7,27 @@ they change. The values inside variables are shared and never changed in place.
 from __future__ import annotations
 
 import copy
+import hashlib
+from collections import Counter
 from datetime import datetime
 
 from webapp.engine.activities.api import BookmarkRequest
 from webapp.engine.activities.compiled import CompiledDefinition, CompiledNode
 from webapp.engine.clock import next_sequence
 from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
-from webapp.engine.instances.journal import AuditEntry, EndReason, Event, LogLine
+from webapp.engine.instances.journal import AuditEntry, EndReason, Event, FollowUp, LogLine
 from webapp.engine.instances.model import InstanceStatus, JoinState, NodeInstance, NodeStatus, WorkflowInstance
+from webapp.engine.notifications.recipients import NodeMessage
 from webapp.engine.numbers import JsonObject, copy_json
 from webapp.engine.ports.stores import InstanceSnapshot, WriteSet
+from webapp.engine.ports.transactions import RunAlone
 from webapp.engine.runtime import events as topics
+from webapp.engine.runtime.callbacks import Callbacks
 from webapp.engine.runtime.commands import Command, Kit, Wave
 from webapp.engine.runtime.journal import TaskJournal
 from webapp.engine.runtime.variables import Variables
 from webapp.engine.runtime.waits import Waits
+from webapp.engine.tasks.external_tasks import external_task_id
 
 
 class WaveState:
@@ -47,11 +53,19 @@ class WaveState:
         self.tasks = TaskJournal(self.instance, now)
         self.events: list[Event] = []
         self.log_lines: list[LogLine] = []
+        self.node_messages: list[NodeMessage] = []
+        self.callbacks = Callbacks(instance.tenant_id)
+        self.follow_ups: list[FollowUp] = []
+        self.remarks: list[AuditEntry] = []
         self.outside_effects = False
+        self.facts: JsonObject = {}
+        """What the trail tells of the command beside what changed."""
+        self.definition_changed = False
+        self._effects: Counter[str] = Counter()
         self._status_before = None if snapshot is None else instance.status
         self._revision_before = instance.revision
         self._sequence = next_sequence(instance.last_sequence, now) - 1
-        self._loaded = {} if snapshot is None else {found.id: found for found in snapshot.node_instances}
+        self._loaded = {} if snapshot is None else _loaded(snapshot)
         self._nodes: dict[str, NodeInstance] = {}
         self._instance_data: JsonObject | None = None
 
@@ -93,6 +107,15 @@ class WaveState:
             found.state = copy_json(found.state)
         return found
 
+    def known_nodes(self) -> list[NodeInstance]:
+        """Return every node instance this wave knows as it now stands, in the order they began; not to be changed.
+
+        All of the instance only when the snapshot came with its history. The number tells the order, not the time: a
+        clock may have been put back between two waves, and what is undone is undone in reverse.
+        """
+        known = {**self._loaded, **self._nodes}
+        return sorted(known.values(), key=lambda found: found.sequence)
+
     def cancel_active_nodes(self) -> None:
         """Cancel the node instances that are Running or Suspended; those waiting for a retry stay (spec 21)."""
         for present in {**self._loaded, **self._nodes}.values():
@@ -106,21 +129,46 @@ class WaveState:
         self.instance.outcome = result
         self._instance_data = None
 
+    def take_back_result(self) -> None:
+        """Leave the instance without a result: the application has refused it."""
+        self.instance.outcome = None
+        self._instance_data = None
+
+    def effect(self, node_id: str) -> str:
+        """Count one more run of a node with outside effects, and return its key (spec 3.22).
+
+        The key is the same when the same wave is run again after a crash, and different for each run in a wave.
+        """
+        if self.command.batched:
+            raise RunAlone
+        self.outside_effects = True
+        self._effects[node_id] += 1
+        parts = (self.instance.id, str(self._revision_before), node_id, str(self._effects[node_id]))
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def replace_variables(self, values: JsonObject) -> None:
+        """Give the instance other variables."""
+        self.instance.variables = values
+        self.variables = Variables(values)
+
     # --- bookmarks --------------------------------------------------------------------------
 
     def add_bookmark(self, node_instance: NodeInstance, request: BookmarkRequest) -> Bookmark:
         """Create a bookmark of a node instance; a user task gets its record and its event too."""
         bookmark = self._bookmark(request.kind, request.due_at)
+        bookmark.id, bookmark.round = request.id or bookmark.id, request.round
         bookmark.node_id = node_instance.node_id
         bookmark.node_instance_id = node_instance.id
         bookmark.key = request.key
+        if bookmark.kind is BookmarkKind.EXTERNAL_TASK:
+            bookmark.id = external_task_id(self.instance.id, bookmark.sequence)
         bookmark.payload = copy_json(request.payload)
         bookmark.correlation_id = request.correlation_id
         bookmark.available_at = request.available_at
         bookmark.task_due_at = request.task_due_at
         bookmark.priority = request.priority
         bookmark.title = request.title
-        bookmark.claimable = request.claimable
+        bookmark.claimable, bookmark.claimed_by = request.claimable, request.claimed_by
         self.waits.add(bookmark)
         if bookmark.kind is BookmarkKind.USER_TASK:
             self.tasks.created(bookmark, request.copy_user_ids)
@@ -161,12 +209,42 @@ class WaveState:
         for bookmark in list(self.waits.open.values()):
             self.delete(bookmark, reason)
 
+    # --- what other instances are owed ------------------------------------------------------
+
+    def owe(
+        self,
+        action: str,
+        target_instance_id: str | None,
+        payload: JsonObject,
+        due_at: datetime | None = None,
+        *,
+        key: str | None = None,
+    ) -> str:
+        """Owe another instance, or this one, a command of its own: a row of this wave's write; return its id (3.22).
+
+        Run after the commit in the order in which it was owed; *due_at* in the future leaves it to the poller.
+        *key*: an id by which it is found again.
+        """
+        instance = self.instance
+        owed = FollowUp(
+            id=key or self.kit.ids.new(),
+            tenant_id=instance.tenant_id,
+            action=action,
+            source_instance_id=instance.id,
+            target_instance_id=target_instance_id,
+            payload=payload,
+            created_at=self.now,
+            due_at=due_at or self.now,
+        )
+        self.follow_ups.append(owed)
+        return owed.id
+
     # --- events -----------------------------------------------------------------------------
 
-    def instance_event(self, topic: str) -> None:
+    def instance_event(self, topic: str, **facts: object) -> None:
         """Queue an event of the instance as it now stands."""
         self._instance_data = None
-        self.events.append(Event(topic=topic, data={"instance": self._data()}))
+        self.events.append(Event(topic=topic, data={"instance": self._data(), **facts}))
 
     def node_event(self, topic: str, node_instance: NodeInstance, **facts: object) -> None:
         """Queue an event of a node instance as it now stands."""
@@ -199,11 +277,13 @@ class WaveState:
             new_bookmarks=self.waits.new,
             changed_bookmarks=self.waits.changed,
             deleted_bookmark_ids=self.waits.deleted_ids,
-            columns_changed=before is not None and before is not instance.status,
+            columns_changed=before is not None and (before is not instance.status or self.definition_changed),
             task_records=list(self.tasks.records.values()),
             task_ends=self.tasks.ends,
             task_copies=self.tasks.copies,
-            audit=[] if entry is None else [entry],
+            task_moves=self.tasks.moves,
+            new_follow_ups=self.follow_ups,
+            audit=self.remarks if entry is None else [*self.remarks, entry],
         )
         return Wave(
             write_set=write_set,
@@ -211,6 +291,28 @@ class WaveState:
             events=self.events,
             log_lines=self.log_lines,
             outside_effects=self.outside_effects,
+            node_messages=self.node_messages,
+            definition=self.compiled.definition,
+            command=self.command,
+        )
+
+    def remark(self, action: str, node_id: str, details: JsonObject, *, comment: str | None = None) -> None:
+        """Add a line to the trail about what happened by itself: nobody's command says it."""
+        self.remarks.append(
+            AuditEntry(
+                id=self.kit.ids.new(),
+                tenant_id=self.instance.tenant_id,
+                sequence=self.number(),
+                at=self.now,
+                action=action,
+                definition_id=self.instance.definition_id,
+                instance_id=self.instance.id,
+                node_id=node_id,
+                comment=comment,
+                request_id=self.command.request_id,
+                command_id=self.command.id,
+                after=details,
+            )
         )
 
     def entry(
@@ -245,8 +347,12 @@ class WaveState:
             request_id=command.request_id,
             command_id=command.id,
             before=_before(before, self._revision_before, instance.status),
-            after={**after, **(details or {})},
+            after={**after, **self.facts, **(details or {})},
         )
+
+
+def _loaded(snapshot: InstanceSnapshot) -> dict[str, NodeInstance]:
+    return {found.id: found for found in (*(snapshot.history or ()), *snapshot.node_instances)}
 
 
 def nothing_done(instance: WorkflowInstance) -> Wave:
@@ -264,8 +370,13 @@ def _owned(instance: WorkflowInstance) -> WorkflowInstance:
     own = copy.copy(instance)
     own.variables = dict(instance.variables)
     own.join_states = {
-        node_id: JoinState(arrived={edge: list(ids) for edge, ids in state.arrived.items()}, fired=state.fired)
+        node_id: JoinState(
+            arrived={edge: list(ids) for edge, ids in state.arrived.items()},
+            fired=state.fired,
+            late=list(state.late),
+        )
         for node_id, state in instance.join_states.items()
     }
-    own.pending_tokens = list(instance.pending_tokens)
+    own.pending_tokens = [copy.copy(token) for token in instance.pending_tokens]
+    own.loosened_joins = list(instance.loosened_joins)
     return own

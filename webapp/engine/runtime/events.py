@@ -4,24 +4,77 @@ from __future__ import annotations
 
 from webapp.engine.instances.bookmarks import Bookmark
 from webapp.engine.instances.model import NodeInstance, WorkflowFault, WorkflowInstance
+from webapp.engine.instances.topics import (
+    CUSTOM,
+    INSTANCE_CANCELED,
+    INSTANCE_COMPLETED,
+    INSTANCE_FAULTED,
+    INSTANCE_JUMPED,
+    INSTANCE_MIGRATED,
+    INSTANCE_RESUMED,
+    INSTANCE_STARTED,
+    INSTANCE_SUSPENDED,
+    INSTANCE_TERMINATED,
+    INSTANCE_VARIABLES_UPDATED,
+    NODE_EXECUTED,
+    NODE_EXECUTING,
+    NODE_FAULTED,
+    TASK_ADDED,
+    TASK_CLAIMED,
+    TASK_COMPLETED,
+    TASK_CREATED,
+    TASK_DELEGATED,
+    TASK_ESCALATED,
+    TASK_OVERDUE,
+    TASK_RECALLED,
+    TASK_RELEASED,
+    TASK_REMINDED,
+    TASK_REMOVED,
+    TASK_RETURNED,
+    TASK_TRANSFERRED,
+    TASK_URGED,
+    TIMER_FAILED,
+)
 from webapp.engine.numbers import JsonObject
 from webapp.engine.runtime.commands import Command
 from webapp.engine.schedules import instant_text
 
-INSTANCE_STARTED = "workflow.instance.started"
-INSTANCE_COMPLETED = "workflow.instance.completed"
-INSTANCE_FAULTED = "workflow.instance.faulted"
-INSTANCE_CANCELED = "workflow.instance.canceled"
-INSTANCE_TERMINATED = "workflow.instance.terminated"
-INSTANCE_RESUMED = "workflow.instance.resumed"
-NODE_EXECUTING = "workflow.node.executing"
-NODE_EXECUTED = "workflow.node.executed"
-NODE_FAULTED = "workflow.node.faulted"
-TASK_CREATED = "workflow.task.created"
-TASK_COMPLETED = "workflow.task.completed"
-TASK_TRANSFERRED = "workflow.task.transferred"
-TASK_ADDED = "workflow.task.added"
-CUSTOM = "workflow.custom"
+__all__ = [
+    "CUSTOM",
+    "INSTANCE_CANCELED",
+    "INSTANCE_COMPLETED",
+    "INSTANCE_FAULTED",
+    "INSTANCE_JUMPED",
+    "INSTANCE_MIGRATED",
+    "INSTANCE_RESUMED",
+    "INSTANCE_STARTED",
+    "INSTANCE_SUSPENDED",
+    "INSTANCE_TERMINATED",
+    "INSTANCE_VARIABLES_UPDATED",
+    "NODE_EXECUTED",
+    "NODE_EXECUTING",
+    "NODE_FAULTED",
+    "TASK_ADDED",
+    "TASK_CLAIMED",
+    "TASK_COMPLETED",
+    "TASK_CREATED",
+    "TASK_DELEGATED",
+    "TASK_ESCALATED",
+    "TASK_OVERDUE",
+    "TASK_RECALLED",
+    "TASK_RELEASED",
+    "TASK_REMINDED",
+    "TASK_REMOVED",
+    "TASK_RETURNED",
+    "TASK_TRANSFERRED",
+    "TASK_URGED",
+    "TIMER_FAILED",
+    "action_data",
+    "fault_json",
+    "instance_data",
+    "node_data",
+    "task_data",
+]
 
 
 def fault_json(fault: WorkflowFault) -> JsonObject:
@@ -67,7 +120,8 @@ def node_data(node_instance: NodeInstance) -> JsonObject:
 
 
 def action_data(instance: WorkflowInstance, bookmark: Bookmark, command: Command) -> JsonObject:
-    """Return what the event of a person's action on a task begins with."""
+    """Return what the event of a person's action on a task begins with; ``round``: the task's when it was done."""
+    due = bookmark.task_due_at
     return {
         "taskId": bookmark.id,
         "instanceId": instance.id,
@@ -75,6 +129,11 @@ def action_data(instance: WorkflowInstance, bookmark: Bookmark, command: Command
         "actorId": command.actor_id,
         "onBehalfOf": command.on_behalf_of,
         "asOperator": command.as_operator,
+        "title": bookmark.title,
+        "priority": bookmark.priority.value,
+        "round": bookmark.round,
+        "dueAt": None if due is None else instant_text(due),
+        "claimedBy": bookmark.claimed_by,
     }
 
 
@@ -97,4 +156,6 @@ def task_data(instance: WorkflowInstance, bookmark: Bookmark, copies: list[str])
         "createdAt": instant_text(bookmark.created_at),
         "tenantId": instance.tenant_id,
         "ccUserIds": copies,
+        "round": bookmark.round,
+        "claimedBy": bookmark.claimed_by,
     }

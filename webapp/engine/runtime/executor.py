@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from webapp.engine.activities.api import (
     ActivityOutcome,
-    BookmarkRequest,
+    Compensation,
     Complete,
     EndInstance,
     Fault,
@@ -15,22 +15,38 @@ from webapp.engine.activities.api import (
     Suspend,
 )
 from webapp.engine.activities.compiled import CompiledNode
-from webapp.engine.errors import NOTFOUND_TYPE, UNEXPECTED, Unexpected
+from webapp.engine.definitions.listeners import ENTER
+from webapp.engine.errors import NOTFOUND_TYPE, UNEXPECTED, OperationCancelled, Unexpected
 from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
 from webapp.engine.instances.journal import EndReason, Event
 from webapp.engine.instances.limits import MAX_KEY, MAX_OUTCOME
 from webapp.engine.instances.model import OUTCOME, InstanceStatus, NodeInstance, NodeStatus, WorkflowFault
 from webapp.engine.numbers import copy_json
-from webapp.engine.runtime import ending, events, faults, routing
+from webapp.engine.ports.stores import StoreFailure
+from webapp.engine.runtime import (
+    background,
+    children,
+    compensation,
+    ending,
+    events,
+    faults,
+    listeners,
+    loose_joins,
+    outcomes,
+    returned,
+    routing,
+    timeouts,
+)
 from webapp.engine.runtime.context import NodeContext
 from webapp.engine.runtime.effects import WaveState
-from webapp.engine.runtime.queue import Fresh, Item, Resumption, Retrial
+from webapp.engine.runtime.queue import BACK, LATE, Fresh, Item, Resumption, Retrial, Settlement
+from webapp.engine.runtime.resubmission import way_back
 from webapp.engine.runtime.variables import OutputsRefused
-from webapp.engine.schedules import later
-from webapp.engine.tasks.user_tasks import ACTOR, COMMENT
+from webapp.engine.tasks.user_tasks import ACTOR, COMMENT, OUTCOME_BEFORE
 
 TIMED_OUT = "__timeout"
-CHILDREN = "__childInstanceIds"
+ACCOMPANYING = (BookmarkKind.NODE_TIMEOUT, BookmarkKind.REMINDER)
+"""Kinds that a node has beside what it waits for."""
 
 
 class Executor:
@@ -46,7 +62,9 @@ class Executor:
         """Run until nothing is left to do, then settle what became of the instance."""
         wave, queue = self._wave, self._queue
         left = wave.kit.options.max_node_executions_per_burst
-        while queue and wave.instance.status is InstanceStatus.RUNNING:
+        while wave.instance.status is InstanceStatus.RUNNING:
+            if not queue and not self._fire_at_rest():
+                break
             if self._is_void(queue[0]):
                 queue.popleft()
                 continue
@@ -56,8 +74,26 @@ class Executor:
                 break
             left -= 1
             self._step(queue.popleft())
+        if wave.kit.outcome_handlers and wave.instance.outcome is not None and ending.is_over(wave):
+            self._tell_outcome()
         ending.finalize(wave)
         wave.events += self._decisions
+
+    def _fire_at_rest(self) -> bool:
+        """Let those Joins fire that nobody can come to any more; whether there were any (spec 3.20, 3.22)."""
+        if self._wave.instance.loosened_joins:
+            self._queue.extend(loose_joins.ready(self._wave))
+        return bool(self._queue)
+
+    def _tell_outcome(self) -> None:
+        """Have the application take the result; its refusal is a fault of the End node (spec 3.10)."""
+        failed = outcomes.tell(self._wave)
+        if failed is not None:
+            end, fault = failed
+            node = self._node(end)
+            if not node.node.continue_on_error:
+                self._wave.take_back_result()
+            self._fail(node, end, fault)
 
     def _is_void(self, item: Item) -> bool:
         """Whether an earlier item of this wave took away what this one was to consume."""
@@ -67,9 +103,18 @@ class Executor:
     def _step(self, item: Item) -> None:
         if isinstance(item, Fresh):
             node_instance = self._wave.open_node(item.node, item.caused_by, item.via)
-            self._guarded(item.node, node_instance, None)
+            if item.back:
+                node_instance.state[BACK] = list(item.back)
+            if item.late:
+                node_instance.state[LATE] = list(item.late)
+            if item.node.node.background or (item.node.effects and self._wave.command.batched):
+                background.leave(self._wave, node_instance)
+            else:
+                self._guarded(item.node, node_instance, None)
         elif isinstance(item, Resumption):
             self._resume(item)
+        elif isinstance(item, Settlement):
+            self._settle(item)
         else:
             self._retry(item)
 
@@ -90,14 +135,27 @@ class Executor:
             # What failed did not happen: an approval that overfilled the variables must not count for the others.
             node_instance.state = before
 
+    def _settle(self, item: Settlement) -> None:
+        node_instance = self._present(item.node_instance_id)
+        node = self._node(node_instance)
+        try:
+            self._dispatch(node, node_instance, Complete(label=item.label), None)
+        except routing.RoutingFault as error:
+            self._fault_instance(error.fault, node_instance)
+        if node.listeners:
+            listeners.left(self._wave, node, node_instance)
+
     def _retry(self, item: Retrial) -> None:
         node_instance = self._present(item.node_instance_id)
         self._wave.clear_node(node_instance.id, EndReason.FAULTED)
+        if item.bookmark is None and self._node(node_instance).node.background:
+            background.leave_again(self._wave, node_instance)
+            return
         node_instance.status = NodeStatus.RUNNING
         node_instance.try_count += 1
         node_instance.fault = None
         node_instance.ended_at = None
-        node_instance.state.pop(CHILDREN, None)
+        children.forget(node_instance)
         self._guarded(self._node(node_instance), node_instance, None)
 
     def _present(self, node_instance_id: str | None) -> NodeInstance:
@@ -116,34 +174,59 @@ class Executor:
         """Run a node; an exception of the engine's own faults the instance, with the node recorded (spec 3.3)."""
         wave = self._wave
         wave.node_event(events.NODE_EXECUTING, node_instance)
+        if node.listeners and resume is None:
+            listeners.hear(wave, node, node_instance, ENTER)
         if node.execute is None:
             args = {"type": node.node.activity_type}
             fault = WorkflowFault(code=NOTFOUND_TYPE, key="workflow.activity.unknown", args=args)
             outcome: ActivityOutcome = Fault(fault=fault)
             self._fault(node_instance, fault)
         else:
-            wave.outside_effects |= node.effects
-            outcome = self._call(node, node_instance, resume)
-            try:
-                self._dispatch(node, node_instance, outcome, resume)
-            except routing.RoutingFault as error:
-                self._fault_instance(error.fault, node_instance)
-            except Exception as error:
-                self._fault(node_instance, faults.bounded(faults.fault_of(error)))
+            with wave.callbacks.run():
+                before = copy_json(node_instance.state) if node.is_custom else None
+                outcome = self._call(node, node_instance, resume)
+                if before is not None:
+                    outcome = returned.checked(outcome, node_instance, before)
+                self._settle_outcome(node, node_instance, outcome, resume)
+        if node.listeners:
+            listeners.left(wave, node, node_instance)
         if resume is not None and resume.bookmark.kind is BookmarkKind.USER_TASK:
             self._end_round(node_instance, resume, outcome)
 
+    def _settle_outcome(
+        self, node: CompiledNode, node_instance: NodeInstance, outcome: ActivityOutcome, resume: ResumeInput | None
+    ) -> None:
+        try:
+            self._dispatch(node, node_instance, outcome, resume)
+        except routing.RoutingFault as error:
+            self._fault_instance(error.fault, node_instance)
+        except (StoreFailure, OperationCancelled):
+            raise
+        except Exception as error:
+            self._fault(node_instance, faults.bounded(faults.fault_of(error)))
+
     def _call(self, node: CompiledNode, node_instance: NodeInstance, resume: ResumeInput | None) -> ActivityOutcome:
+        if resume is not None and resume.bookmark.kind is BookmarkKind.NODE_TIMEOUT:
+            settled = timeouts.outcome_of(self._wave, node, node_instance)
+            if settled is not None:
+                return settled
         context = NodeContext(self._wave, node, node_instance)
         try:
             if resume is None:
                 return node.execute(context)  # type: ignore[misc]  # the caller has seen that there is an activity
             if node.resume is not None:
                 return node.resume(context, resume)
+        except OperationCancelled as error:
+            if context.cancellation.is_set:
+                raise
+            return Fault(fault=faults.fault_of(error))
+        except StoreFailure:
+            # Not the activity's fault: the transaction that it wanted to write in cannot be had, or is lost.
+            raise
         except Exception as error:
             return Fault(fault=faults.fault_of(error))
         if resume.bookmark.kind is BookmarkKind.NODE_TIMEOUT:
-            return Fault(fault=_fault("workflow.node.timed_out", node=node.name))
+            return Fault(fault=timeouts.timed_out(node))
         return Complete(outputs=resume.inputs)
 
     def _end_round(self, node_instance: NodeInstance, resume: ResumeInput, result: ActivityOutcome) -> None:
@@ -178,6 +261,9 @@ class Executor:
                 self._suspend(node, node_instance, outcome, first=resume is None)
             elif isinstance(outcome, Fault):
                 self._fail(node, node_instance, outcome.fault)
+            elif isinstance(outcome, Compensation):
+                compensation.run(self._wave, outcome.node_ids)
+                self._complete(node, node_instance, Complete(), resume)
             elif isinstance(outcome, EndInstance):
                 self._terminate(node_instance, outcome)
             else:
@@ -198,7 +284,10 @@ class Executor:
         node_instance.outputs = outcome.outputs
         if label is not None:
             node_instance.outputs = {**outcome.outputs, OUTCOME: label}
+            if node_instance.state and wave.variables.scope[OUTCOME] is not None:
+                node_instance.state[OUTCOME_BEFORE] = wave.variables.scope[OUTCOME]
             wave.variables.set_label(label)
+        children.request(wave, node_instance, outcome.children, waits=False)
         timed_out = resume is not None and resume.bookmark.kind is BookmarkKind.NODE_TIMEOUT
         wave.clear_node(node_instance.id, EndReason.TIMEOUT if timed_out else EndReason.SIBLING)
         if outcome.result is not None:
@@ -208,13 +297,22 @@ class Executor:
 
     def _route(self, node: CompiledNode, node_instance: NodeInstance) -> None:
         wave = self._wave
-        routing.send(wave.instance, self._queue, node_instance, routing.choose(node, wave.variables.scope))
+        back = way_back(wave.compiled, node_instance) if node_instance.state else None
+        if back is not None:
+            self._queue.append(back)
+            return
+        edges = routing.choose(node, wave.variables.scope)
+        if wave.instance.loosened_joins:
+            loose_joins.send(wave, self._queue, node_instance, edges)
+        else:
+            routing.send(wave.instance, self._queue, node_instance, edges)
 
     def _suspend(self, node: CompiledNode, node_instance: NodeInstance, outcome: Suspend, *, first: bool) -> None:
         wave = self._wave
         removed = outcome.removed_bookmark_ids
         kept = [bookmark for bookmark in wave.waits.of_node(node_instance.id) if bookmark.id not in removed]
-        if not kept and not outcome.bookmarks:
+        waiting = any(bookmark.kind not in ACCOMPANYING for bookmark in kept)
+        if not waiting and not outcome.bookmarks:
             self._fail(node, node_instance, _fault("workflow.activity.no_bookmark", node=node.name))
             return
         if any(len(request.key or "") > MAX_KEY for request in outcome.bookmarks):
@@ -222,6 +320,7 @@ class Executor:
             return
         wave.variables.merge(outcome.outputs)
         node_instance.status = NodeStatus.SUSPENDED
+        children.request(wave, node_instance, outcome.children, waits=True)
         for bookmark_id in removed:
             if bookmark_id in wave.waits.open:
                 wave.delete(wave.waits.open[bookmark_id], EndReason.REMOVED)
@@ -229,10 +328,8 @@ class Executor:
             kept.append(wave.add_bookmark(node_instance, request))
         if outcome.signers_total is not None:
             self._show_progress(kept, outcome.signers_done or 0, outcome.signers_total)
-        seconds = node.node.timeout_seconds
-        if first and seconds is not None and seconds > 0:
-            deadline = BookmarkRequest(kind=BookmarkKind.NODE_TIMEOUT, due_at=later(wave.now, seconds))
-            wave.add_bookmark(node_instance, deadline)
+        if first:
+            timeouts.arm(wave, node, node_instance)
         wave.node_event(events.NODE_EXECUTED, node_instance)
 
     def _show_progress(self, bookmarks: list[Bookmark], done: int, total: int) -> None:
@@ -252,6 +349,7 @@ class Executor:
 
     def _fail(self, node: CompiledNode, node_instance: NodeInstance, fault: WorkflowFault) -> None:
         wave, fault = self._wave, faults.bounded(fault)
+        wave.callbacks.undo()
         if faults.schedule_retry(wave, node, node_instance, fault):
             return
         if node.node.continue_on_error:
@@ -261,11 +359,12 @@ class Executor:
         self._fault(node_instance, fault)
 
     def _fault(self, node_instance: NodeInstance, fault: WorkflowFault) -> None:
+        self._wave.callbacks.undo()
         faults.end_failed(self._wave, node_instance, fault)
         self._fault_instance(fault, node_instance)
 
     def _fault_instance(self, fault: WorkflowFault, node_instance: NodeInstance | None) -> None:
-        faults.fault_instance(self._wave, list(self._queue), fault, node_instance)
+        ending.fault(self._wave, list(self._queue), fault, node_instance)
         self._queue.clear()
 
 

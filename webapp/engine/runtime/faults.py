@@ -7,7 +7,7 @@ from msgspec import structs
 from webapp.engine.activities.api import ActivityFault, BookmarkRequest
 from webapp.engine.activities.compiled import CompiledNode
 from webapp.engine.errors import UNEXPECTED, WorkflowError
-from webapp.engine.instances.bookmarks import BookmarkKind
+from webapp.engine.instances.bookmarks import BACKGROUND_KEY, BookmarkKind
 from webapp.engine.instances.journal import EndReason
 from webapp.engine.instances.model import (
     ERROR,
@@ -19,6 +19,7 @@ from webapp.engine.instances.model import (
     WorkflowFault,
 )
 from webapp.engine.numbers import JsonValue, encode
+from webapp.engine.runtime import children
 from webapp.engine.runtime import events as topics
 from webapp.engine.runtime.effects import WaveState
 from webapp.engine.runtime.queue import Fresh, Item
@@ -75,10 +76,14 @@ def schedule_retry(wave: WaveState, node: CompiledNode, node_instance: NodeInsta
     node_instance.fault = fault
     # A second failure of the same attempt replaces the retry that is armed already, and no deadline runs meanwhile.
     for bookmark in wave.waits.of_node(node_instance.id):
-        if bookmark.kind in (BookmarkKind.RETRY, BookmarkKind.NODE_TIMEOUT):
+        if bookmark.kind in (BookmarkKind.RETRY, BookmarkKind.NODE_TIMEOUT, BookmarkKind.SUB_WORKFLOW):
             wave.waits.consume(bookmark)
+    # The next attempt starts children of its own.
+    children.cancel_children(wave, node_instance)
     wait = backoff(policy.first_delay_seconds, policy.backoff_factor, node_instance.try_count)
-    wave.add_bookmark(node_instance, BookmarkRequest(kind=BookmarkKind.RETRY, due_at=later(wave.now, wait)))
+    # A node that was left to the poller must not keep its other threads busy when it runs again.
+    key = BACKGROUND_KEY if node.node.background else None
+    wave.add_bookmark(node_instance, BookmarkRequest(kind=BookmarkKind.RETRY, key=key, due_at=later(wave.now, wait)))
     wave.node_event(topics.NODE_FAULTED, node_instance, willRetry=True)
     return True
 
@@ -89,6 +94,7 @@ def end_failed(wave: WaveState, node_instance: NodeInstance, fault: WorkflowFaul
     node_instance.fault = fault
     node_instance.ended_at = wave.now
     wave.clear_node(node_instance.id, EndReason.FAULTED)
+    children.cancel_children(wave, node_instance)
     wave.node_event(topics.NODE_FAULTED, node_instance, willRetry=False)
 
 
@@ -114,8 +120,15 @@ def fault_instance(
     instance.fault_node_instance_id = None if node_instance is None else node_instance.id
     instance.ended_at = wave.now
     instance.pending_tokens = [
-        PendingToken(node_id=item.node.id, caused_by=item.caused_by, via_transition_ids=item.via)
+        PendingToken(
+            node_id=item.node.id,
+            caused_by=item.caused_by,
+            via_transition_ids=item.via,
+            back=item.back or [],
+            late=item.late or [],
+        )
         for item in queue
         if isinstance(item, Fresh)
     ]
     wave.instance_event(topics.INSTANCE_FAULTED)
+    children.tell_parent(wave)

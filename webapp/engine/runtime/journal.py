@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from webapp.engine.instances.bookmarks import Bookmark
-from webapp.engine.instances.journal import EndReason, TaskCopy, TaskEnd, TaskRecord
+from webapp.engine.instances.journal import EndReason, TaskCopy, TaskEnd, TaskMove, TaskRecord
 from webapp.engine.instances.model import WorkflowInstance
 from webapp.engine.runtime.commands import Command
 
@@ -20,6 +20,7 @@ class TaskJournal:
         self.records: dict[tuple[str, int], TaskRecord] = {}
         self.ends: list[TaskEnd] = []
         self.copies: list[TaskCopy] = []
+        self.moves: list[TaskMove] = []
 
     def created(self, bookmark: Bookmark, copies: tuple[str, ...]) -> None:
         """Open the first round of a new task."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
-from decimal import Decimal
 
 from webapp.engine.activities.compiled import CompiledDefinition
-from webapp.engine.definitions.model import InstanceTimeoutAction
 from webapp.engine.errors import (
     CONFLICT_BOOKMARK,
     DENIED_ACTOR,
     NOTFOUND_BOOKMARK,
-    UNEXPECTED,
     Conflict,
     Denied,
     InputInvalid,
@@ -21,16 +17,15 @@ from webapp.engine.errors import (
 )
 from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
 from webapp.engine.instances.limits import MAX_REMARK, length_problems
-from webapp.engine.instances.model import InstanceStatus, PendingToken, WorkflowFault, WorkflowInstance
+from webapp.engine.instances.model import InstanceStatus, PendingToken, WorkflowInstance
 from webapp.engine.instances.requests import StartRequest, initial_variables
 from webapp.engine.numbers import JsonObject, copy_json
 from webapp.engine.ports.stores import InstanceSnapshot
-from webapp.engine.runtime import ending, events, faults
+from webapp.engine.runtime import children, compensation, due_times, ending, events
 from webapp.engine.runtime.commands import Command, Kit, Wave
 from webapp.engine.runtime.effects import WaveState, nothing_done
 from webapp.engine.runtime.executor import Executor
 from webapp.engine.runtime.queue import Fresh, Item, Resumption, Retrial
-from webapp.engine.schedules import later
 
 
 def start(
@@ -51,12 +46,14 @@ def start(
     instance = _new_instance(kit, compiled, request, partition, now)
     wave = WaveState(kit, compiled, instance, command, now)
     instance.sequence = wave.number()
+    timeout = compiled.definition.timeout
+    # Computed first: a calendar that is gone must refuse the start before anything has run.
+    deadline = None if timeout is None else due_times.instance_deadline(wave, timeout)
     wave.instance_event(events.INSTANCE_STARTED)
     Executor(wave, [Fresh(compiled.start, [], [])]).run()
-    timeout = compiled.definition.timeout
     # A first wave that faulted may be retried, and has a deadline then as well.
-    if timeout is not None and instance.status in (InstanceStatus.RUNNING, InstanceStatus.FAULTED):
-        wave.add_instance_bookmark(BookmarkKind.INSTANCE_TIMEOUT, later(now, timeout))
+    if deadline is not None and instance.status in (InstanceStatus.RUNNING, InstanceStatus.FAULTED):
+        wave.add_instance_bookmark(BookmarkKind.INSTANCE_TIMEOUT, deadline)
     return wave.finish(wave.entry())
 
 
@@ -102,7 +99,7 @@ def resume(
     if expected_key is not None and bookmark.key != expected_key:
         raise Denied("workflow.task.not_assignee", code=DENIED_ACTOR)
     check_resumable(bookmark, snapshot)
-    Executor(wave, [_item(bookmark, copy_json(inputs))]).run()
+    Executor(wave, [item_of(bookmark, copy_json(inputs))]).run()
     return wave.finish(wave.entry(task=bookmark if bookmark.kind is BookmarkKind.USER_TASK else None))
 
 
@@ -120,59 +117,29 @@ def check_resumable(bookmark: Bookmark, snapshot: InstanceSnapshot) -> None:
         raise Conflict("workflow.bookmark.not_resumable", code=CONFLICT_BOOKMARK, params={"kind": bookmark.kind})
 
 
-def _item(bookmark: Bookmark, inputs: JsonObject) -> Item:
+def item_of(bookmark: Bookmark, inputs: JsonObject) -> Item:
+    """Return the item of the queue that consumes a bookmark."""
     if bookmark.kind is BookmarkKind.RETRY:
         return Retrial(bookmark.node_instance_id or "", bookmark)
     return Resumption(bookmark, inputs)
 
 
-def due(wave: WaveState, bookmark_ids: Sequence[str]) -> Wave:
-    """Run the due bookmarks of one instance together, in due order (spec 3.12).
-
-    What is gone or not due any more is skipped; while the instance does not run, each is pushed back.
-    """
-    ready = [
-        bookmark
-        for bookmark_id in dict.fromkeys(bookmark_ids)
-        if (bookmark := wave.waits.open.get(bookmark_id)) is not None
-        and bookmark.due_at is not None
-        and bookmark.due_at <= wave.now
-    ]
-    if not ready:
-        return nothing_done(wave.instance)
-    if wave.instance.status is not InstanceStatus.RUNNING:
-        for bookmark in ready:
-            _push_back(wave, bookmark)
-        return wave.finish(None)
-    ready.sort(key=lambda bookmark: (bookmark.due_at, bookmark.sequence))
-    deadline = next((bookmark for bookmark in ready if bookmark.kind is BookmarkKind.INSTANCE_TIMEOUT), None)
-    Executor(wave, [_item(bookmark, {}) for bookmark in ready if bookmark is not deadline]).run()
-    if deadline is not None and wave.instance.status is InstanceStatus.RUNNING:
-        _time_out(wave, deadline)
-    return wave.finish(wave.entry())
-
-
-def _push_back(wave: WaveState, bookmark: Bookmark) -> None:
-    own = wave.waits.change(bookmark)
-    own.original_due_at = own.original_due_at or own.due_at
-    own.due_at = later(wave.now, Decimal(str(wave.kit.options.not_resumable_backoff_seconds)))
-
-
-def _time_out(wave: WaveState, deadline: Bookmark) -> None:
-    wave.waits.consume(deadline)
-    match wave.compiled.definition.timeout_action:
-        case InstanceTimeoutAction.CANCEL:
-            ending.cancel(wave, None)
-        case InstanceTimeoutAction.TERMINATE:
-            ending.terminate(wave, None)
-        case _:
-            faults.fault_instance(wave, [], WorkflowFault(code=UNEXPECTED, key="workflow.instance.timed_out"), None)
-
-
-def retry(wave: WaveState, reason: str | None) -> Wave:
+def retry(
+    wave: WaveState,
+    reason: str | None,
+    *,
+    restart: bool = False,
+    force: bool = False,
+    running_child: str | None = None,
+    order: str | None = None,
+) -> Wave:
     """Run the failed node of a Faulted instance again, and the tokens its fault left behind (spec 3.13, 3.8).
 
-    :raises Conflict: the instance is not Faulted, or no node is to blame.
+    A node that failed because a child did waits for that child again, whose retry is owed, so that nothing is done
+    twice; *restart* starts a new child instead. *running_child*: that one is being retried already. *order*:
+    the parent's, which then need not be told (spec 3.22). *force*: although the fault has undone what was done before.
+
+    :raises Conflict: the instance is not Faulted, no node is to blame, or its fault was compensated.
     """
     _check_reason(reason)
     instance = wave.instance
@@ -181,31 +148,50 @@ def retry(wave: WaveState, reason: str | None) -> Wave:
     node_instance = wave.touch(instance.fault_node_instance_id)
     if node_instance is None:
         raise Conflict("workflow.instance.not_retryable")
-    items: list[Item] = [Retrial(node_instance.id)]
-    items += [_token(wave, token) for token in instance.pending_tokens]
+    if not force and compensation.was_compensated(wave):
+        raise Conflict("workflow.instance.compensated")
+    items: list[Item] = [token_of(wave, token) for token in instance.pending_tokens]
+    instance.retry_order = order
+    if instance.parent_instance_id is not None and order is None:
+        children.tell_parent_of_retry(wave)
+    if not restart and children.is_stopped_by_child(wave):
+        children.reattach(wave, node_instance, running=running_child)
+    else:
+        items.insert(0, Retrial(node_instance.id))
+    children.recheck(wave)
     instance.status = InstanceStatus.RUNNING
     instance.fault = instance.fault_node_id = instance.fault_node_instance_id = None
     instance.ended_at = None
     instance.pending_tokens = []
+    wave.waits.restore_due_times()
     wave.instance_event(events.INSTANCE_RESUMED)
     Executor(wave, items).run()
     return wave.finish(wave.entry(reason=reason))
 
 
-def _token(wave: WaveState, token: PendingToken) -> Fresh:
+def token_of(wave: WaveState, token: PendingToken) -> Fresh:
+    """Return a token that a fault left behind, ready to go on."""
     node = wave.compiled.nodes.get(token.node_id)
     if node is None:
         raise Unexpected("workflow.node.missing", params={"id": token.node_id})
-    return Fresh(node, list(token.caused_by), list(token.via_transition_ids))
+    return Fresh(node, list(token.caused_by), list(token.via_transition_ids), list(token.back), list(token.late))
 
 
 def cancel(wave: WaveState, reason: str | None) -> Wave:
     """Cancel an instance; one that has ended otherwise than by a fault stays as it is (spec 3.13, decision D9)."""
+    return close(wave, reason, terminates=False)
+
+
+def close(wave: WaveState, reason: str | None, *, terminates: bool) -> Wave:
+    """Cancel or terminate an instance; one that has ended otherwise than by a fault stays as it is."""
     _check_reason(reason)
     status = wave.instance.status
     if status.ended and status is not InstanceStatus.FAULTED:
         return nothing_done(wave.instance)
-    ending.cancel(wave, reason)
+    if terminates:
+        ending.terminate(wave, reason)
+    else:
+        ending.cancel(wave, reason)
     return wave.finish(wave.entry(reason=reason))
 
 

@@ -6,17 +6,35 @@ from webapp.engine.activities.compiled import CompiledNode
 from webapp.engine.instances.bookmarks import Bookmark
 from webapp.engine.numbers import JsonObject
 
+BACK = "__resubmitTo"
+"""In the state of an execution: the nodes that its token goes straight back to, one after the other (D30)."""
+
+LATE = "__late"
+"""In the state of an execution: the Joins that its token comes too late for (spec 3.22)."""
+
 
 class Fresh:
-    """A token that has reached a node; it consumes no bookmark."""
+    """A token that has reached a node; it consumes no bookmark.
 
-    __slots__ = ("caused_by", "node", "via")
+    ``back``: the nodes that it goes straight back to from here. ``late``: the Joins that it comes too late for.
+    """
+
+    __slots__ = ("back", "caused_by", "late", "node", "via")
     bookmark: Bookmark | None = None
 
-    def __init__(self, node: CompiledNode, caused_by: list[str], via: list[str]) -> None:
+    def __init__(
+        self,
+        node: CompiledNode,
+        caused_by: list[str],
+        via: list[str],
+        back: list[str] | None = None,
+        late: list[str] | None = None,
+    ) -> None:
         self.node = node
         self.caused_by = caused_by
         self.via = via
+        self.back = back
+        self.late = late
 
 
 class Resumption:
@@ -39,4 +57,15 @@ class Retrial:
         self.bookmark = bookmark
 
 
-Item = Fresh | Resumption | Retrial
+class Settlement:
+    """A waiting node that is decided without its activity: by what was done to its tasks, or by a timer."""
+
+    __slots__ = ("label", "node_instance_id")
+    bookmark: Bookmark | None = None
+
+    def __init__(self, node_instance_id: str, label: str) -> None:
+        self.node_instance_id = node_instance_id
+        self.label = label
+
+
+Item = Fresh | Resumption | Retrial | Settlement

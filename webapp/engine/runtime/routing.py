@@ -73,12 +73,13 @@ def send(
     """Put one token on the way along each edge."""
     for edge in edges:
         if edge.target.is_join:
-            _arrive(instance, queue, node_instance, edge)
+            arrive(instance, queue, node_instance, edge)
         else:
             queue.append(Fresh(edge.target, [node_instance.id], [edge.id]))
 
 
-def _arrive(instance: WorkflowInstance, queue: deque[Item], node_instance: NodeInstance, edge: CompiledEdge) -> None:
+def arrive(instance: WorkflowInstance, queue: deque[Item], node_instance: NodeInstance, edge: CompiledEdge) -> None:
+    """Take the arrival of a token at a Join; what fires goes to the queue."""
     join = edge.target
     if join.join_mode not in (WAIT_ALL, WAIT_ANY):
         # The Join itself runs and faults: an unknown mode is never a silent WaitAll.
@@ -91,10 +92,12 @@ def _arrive(instance: WorkflowInstance, queue: deque[Item], node_instance: NodeI
     complete = len(state.arrived) == join.incoming
     if complete:
         del instance.join_states[join.id]
+    if state.fired:
+        # The rest of a wave that has fired is swallowed.
+        return
     if join.join_mode == WAIT_ANY:
-        if not state.fired:
-            state.fired = True
-            queue.append(Fresh(join, [node_instance.id], [edge.id]))
+        state.fired = True
+        queue.append(Fresh(join, [node_instance.id], [edge.id]))
     elif complete:
         causes = [node_instance_id for arrivals in state.arrived.values() for node_instance_id in arrivals]
         queue.append(Fresh(join, list(dict.fromkeys(causes)), list(state.arrived)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from webapp.engine.instances.limits import MAX_VARIABLES_BYTES, MAX_WAVE_BYTES, holds_nul
 from webapp.engine.instances.model import LAST_ERROR, OUTCOME
 from webapp.engine.numbers import JsonObject, encode
@@ -50,6 +53,16 @@ class Variables:
         self._put_out += size
         self.values.update(outputs)
         self.scope.update(outputs)
+
+    @contextmanager
+    def beside(self, more: JsonObject) -> Iterator[None]:
+        """Let expressions see *more* beside the variables while the block runs."""
+        before = self.scope
+        self.scope = {**before, **more}
+        try:
+            yield
+        finally:
+            self.scope = before
 
     def set_label(self, label: str) -> None:
         """Write a completion's label to the variable ``outcome`` (spec 3.5)."""

@@ -54,6 +54,13 @@ class Waits:
         if self._new.pop(bookmark.id, None) is None:
             self.deleted_ids.append(bookmark.id)
 
+    def restore_due_times(self) -> None:
+        """Give those that were pushed back while the instance did not run the due times they had (spec 3.22)."""
+        for bookmark in list(self.open.values()):
+            if bookmark.original_due_at is not None:
+                own = self.change(bookmark)
+                own.due_at, own.original_due_at = own.original_due_at, None
+
     def of_node(self, node_instance_id: str) -> list[Bookmark]:
         """Return the open bookmarks of a node instance, in their order."""
         ids = self._of_node.get(node_instance_id)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from webapp.engine.activities.compiled import START
 from webapp.engine.definitions.model import Node
 from webapp.engine.errors import Problem
 from webapp.engine.expressions import ExpressionError, TextKind
@@ -57,7 +58,11 @@ def check_variable_flow(subject: Subject, findings: Findings) -> None:
     covered = _behind(subject, open_writers)
     behind: dict[str, frozenset[str]] = {}
     unset: set[str] = set()
+    compensating = {node.compensate_with for node in subject.definition.nodes}
     for name, site in reads:
+        if site.node_id in compensating:
+            # It runs when the flow is undone, and sees the outputs of what it undoes as well.
+            continue
         if name == _OUTCOME or _at(site, covered, open_writers):
             continue
         sources = writers.get(name, [])
@@ -83,7 +88,7 @@ def _reads(subject: Subject) -> Iterable[_Read]:
                 names = subject.evaluator.compile(site.text).names
         except ExpressionError:
             continue
-        yield from (_Read(name, site) for name in sorted(names))
+        yield from (_Read(name, site) for name in sorted(names - site.own_names))
 
 
 def _writers(subject: Subject) -> dict[str, list[str]]:
@@ -118,6 +123,8 @@ def _writes_anything(subject: Subject, node: Node) -> bool:
         return True
     if isinstance(subject.property(node, "WritableVariables"), list):
         return False
+    if node.activity_type == START:
+        return subject.property(node, "SignalName") not in (None, "")
     return descriptor.waits and node.activity_type not in _OWN_RESULT_ONLY
 
 
@@ -129,7 +136,8 @@ def _behind(subject: Subject, node_ids: Iterable[str]) -> frozenset[str]:
 
 def _at(site: Site, behind: frozenset[str], writers: Iterable[str]) -> bool:
     """Tell whether a text is evaluated after a writer; a condition is so after its own node, too."""
-    return site.node_id in behind or (site.transition_id is not None and site.node_id in writers)
+    afterwards = site.afterwards or site.transition_id is not None
+    return site.node_id in behind or (afterwards and site.node_id in writers)
 
 
 def _warning(subject: Subject, name: str, site: Site, writers: list[str]) -> Problem:

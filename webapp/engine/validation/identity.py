@@ -17,13 +17,9 @@ from webapp.engine.instances.requests import VARIABLE_TYPES, is_of_type
 from webapp.engine.json_input import item_path, member_path
 from webapp.engine.validation import findings as keys
 from webapp.engine.validation.findings import Findings
+from webapp.engine.validation.listeners import check_listeners
 from webapp.engine.validation.subject import Subject
-
-NODE_TIMEOUT_ACTIONS = ("Outcome", "Fault", "Escalate", "Transfer", "Approve", "Reject")
-"""What a node's timeout may do (decision D14)."""
-
-AVAILABLE_TIMEOUT_ACTIONS = ("Outcome",)
-"""Those of them that work; using another is an error, never ignored (25, catalog)."""
+from webapp.engine.validation.timeouts import check_timeout_action
 
 WRITTEN_BY_ENGINE = frozenset(("outcome", "lastError"))
 """Variables that the engine writes (spec 1.13)."""
@@ -49,14 +45,6 @@ def check_settings(subject: Subject, findings: Findings) -> None:
     priorities = [priority.value for priority in Priority]
     if definition.priority is not None and definition.priority not in priorities:
         findings.error("priority", keys.PRIORITY, value=definition.priority, choices=priorities)
-    unavailable = {
-        "compensateOnCancel": definition.compensate_on_cancel,
-        "compensateOnFault": definition.compensate_on_fault,
-        "workCalendar": definition.work_calendar is not None,
-    }
-    for member, used in unavailable.items():
-        if used:
-            findings.error(member, keys.UNAVAILABLE, member=member)
 
 
 def check_nodes(subject: Subject, findings: Findings) -> None:
@@ -71,7 +59,7 @@ def check_nodes(subject: Subject, findings: Findings) -> None:
         if node.retry_policy is not None:
             _check_retry(node.retry_policy, member_path(path, "retryPolicy"), node.id, findings)
         _check_timeout(node, path, findings)
-        _check_unavailable(node, path, findings)
+        check_listeners(node, path, findings)
 
 
 def _check_ids(subject: Subject, findings: Findings) -> None:
@@ -100,26 +88,7 @@ def _check_retry(policy: RetryPolicy, path: str, node_id: str, findings: Finding
 def _check_timeout(node: Node, path: str, findings: Findings) -> None:
     if node.timeout_seconds is not None and node.timeout_seconds <= 0:
         findings.error(member_path(path, "timeoutSeconds"), keys.TIMEOUT, node.id)
-    action, where = node.timeout_action, member_path(path, "timeoutAction")
-    if action is None or action in AVAILABLE_TIMEOUT_ACTIONS:
-        return
-    if action in NODE_TIMEOUT_ACTIONS:
-        findings.error(where, keys.UNAVAILABLE, node.id, member=f"timeoutAction {action}")
-    else:
-        choices = list(AVAILABLE_TIMEOUT_ACTIONS)
-        findings.error(where, keys.TIMEOUT_ACTION, node.id, value=action, choices=choices)
-
-
-def _check_unavailable(node: Node, path: str, findings: Findings) -> None:
-    unavailable = {
-        "timeoutTarget": bool(node.timeout_target),
-        "background": node.background,
-        "compensateWith": node.compensate_with is not None,
-        "listeners": bool(node.listeners),
-    }
-    for member, used in unavailable.items():
-        if used:
-            findings.error(member_path(path, member), keys.UNAVAILABLE, node.id, member=member)
+    check_timeout_action(node, path, findings)
 
 
 def check_variables(subject: Subject, findings: Findings) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from webapp.engine.activities.compiled import INSTANT, JOIN, join_mode
+from webapp.engine.activities.compiled import JOIN, join_mode
 from webapp.engine.definitions.model import Node
 from webapp.engine.definitions.shapes import json_type
-from webapp.engine.descriptors import ActivityDescriptor, Editor, Kind, PropertyDescriptor
+from webapp.engine.descriptors import TEXT_TYPES, ActivityDescriptor, Editor, Kind, PropertyDescriptor
 from webapp.engine.json_input import item_path, member_path
 from webapp.engine.numbers import JsonValue
 from webapp.engine.validation import findings as keys
 from webapp.engine.validation.findings import Findings
 from webapp.engine.validation.subject import PropertyValue, Subject
 
+# An unknown level never stops a Log, which then writes at Information (4.15); a service may know other methods (4.18).
+_OPEN_CHOICES = frozenset((("Log", "Level"), ("Http", "Method")))
 _SCALARS = ("string", "number", "boolean")
 
 
@@ -39,14 +41,10 @@ def _check_keys(node: Node, descriptor: ActivityDescriptor, path: str, findings:
             findings.error(where, keys.PROPERTY_TWICE, node.id, name=described.name)
         else:
             spelled.add(described.name)
-    given = {_pascal(name) for name, value in node.properties.items() if _given(value)}
+    given = [descriptor.property(name) for name, value in node.properties.items() if _given(value)]
     for described in descriptor.properties:
-        if described.required and described.name not in given:
+        if described.required and described not in given:
             findings.error(member_path(path, described.name), keys.PROPERTY_REQUIRED, node.id, name=described.name)
-
-
-def _pascal(name: str) -> str:
-    return name[:1].upper() + name[1:]
 
 
 def _given(value: JsonValue) -> bool:
@@ -76,10 +74,10 @@ def _expected(described: PropertyDescriptor) -> tuple[str, ...]:
     if described.editor is Editor.KEY_VALUE:
         return ("object",)
     if described.kind is Kind.TEMPLATE:
-        return _SCALARS
+        return () if described.type == "any" else _SCALARS
     if described.kind is Kind.EXPRESSION:
         return ("string",)
-    literal = "string" if described.type == INSTANT else described.type
+    literal = "string" if described.type in TEXT_TYPES else described.type
     if literal == "any":
         return ()
     return (literal,) if described.kind is Kind.LITERAL or literal == "string" else (literal, "string")
@@ -95,8 +93,7 @@ def _check_choice(node: Node, found: PropertyValue, value: str, findings: Findin
         return
     options = [option.lower() for option in described.options] if described.ignore_case else described.options
     if (value.lower() if described.ignore_case else value) not in options:
-        # An unknown level never stops a Log (spec 4.15): it writes at Information.
-        report = findings.warning if (node.activity_type, described.name) == ("Log", "Level") else findings.error
+        report = findings.warning if (node.activity_type, described.name) in _OPEN_CHOICES else findings.error
         report(path, keys.PROPERTY_CHOICE, node.id, value=value, choices=list(described.options))
 
 

@@ -158,6 +158,7 @@ def _runs_through(subject: Subject, node: Node) -> bool:
 
 def check_compensation(subject: Subject, findings: Findings) -> None:
     """Check the nodes that compensate others: they exist, can do it, and nothing leads to them (1.17)."""
+    by_itself = subject.definition.compensate_on_cancel or subject.definition.compensate_on_fault
     for path, node in subject.each_node():
         if node.compensate_with is None:
             continue
@@ -170,5 +171,12 @@ def check_compensation(subject: Subject, findings: Findings) -> None:
         if target.activity_type not in COMPENSATING or waits:
             choices = list(COMPENSATING)
             findings.error(where, keys.COMPENSATION_TYPE, node.id, type=target.activity_type, choices=choices)
+        if target.activity_type == "ExternalTask" and by_itself:
+            # No worker gets a task of an instance that does not run: nothing would ever be undone.
+            findings.error(where, keys.COMPENSATION_EXTERNAL, node.id, name=target.label)
         if subject.graph.incoming(target.id):
             findings.error(where, keys.COMPENSATION_REACHED, node.id, name=target.label)
+        if subject.graph.outgoing(target.id) or target.compensate_with is not None:
+            findings.error(where, keys.COMPENSATION_CHAIN, node.id, name=target.label)
+        if target.retry_policy is not None or target.timeout_seconds is not None or target.continue_on_error:
+            findings.warning(where, keys.COMPENSATION_SETTINGS, node.id, name=target.label)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from webapp.engine.assignees import AssigneeProvider
 from webapp.engine.definitions.model import WorkflowDefinition
 from webapp.engine.errors import Problem
 from webapp.engine.expressions import ExpressionEvaluator
-from webapp.engine.validation import activities, expressions, findings, identity, properties, structure
+from webapp.engine.validation import activities, expressions, findings, identity, properties, structure, times
 from webapp.engine.validation.findings import Findings
 from webapp.engine.validation.subject import Descriptors, Subject
 
@@ -20,6 +20,7 @@ _CHECKS = (
     structure.check_transitions,
     properties.check_properties,
     activities.check_activities,
+    times.check_times,
     expressions.check_expressions,
     structure.check_compensation,
     structure.check_joins,
@@ -35,13 +36,15 @@ def validate_definition(
     registry: Descriptors,
     evaluator: ExpressionEvaluator,
     providers: Mapping[str, AssigneeProvider],
+    calendars: Collection[str] | None = None,
 ) -> list[Problem]:
     """Return every error and warning of a definition; an empty list means it may be published.
 
     Paths stand in the definition's JSON (``nodes[3].properties.Expressions.total``). Only a definition without nodes
-    stops the checks early (spec 2.4, 3). *providers* are the assignee rules' by type.
+    stops the checks early (spec 2.4, 3). *providers* are the assignee rules' by type. *calendars* are the
+    names of the partition's work calendars; None when nothing is known of them.
     """
-    subject = Subject(definition, registry, evaluator, providers)
+    subject = Subject(definition, registry, evaluator, providers, calendars)
     found = Findings()
     identity.check_names(subject, found)
     if not definition.nodes:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from webapp.accounts.model import Account, Tenant, Token
+from webapp.accounts.model import Account, Substitution, Tenant, Token
 from webapp.engine.ports.stores import DuplicateRecord
 from webapp.stores.keywords import fold, fold_keyword
 
@@ -21,6 +21,7 @@ class MemoryAccounts:
         self._accounts: dict[str, Account] = {}
         self._tokens: dict[str, Token] = {}
         self._tenants: dict[str, Tenant] = {}
+        self._substitutions: dict[str, Substitution] = {}
 
     def find(self, account_id: str) -> Account | None:
         """Return the account, or None."""
@@ -33,10 +34,17 @@ class MemoryAccounts:
 
     def insert(self, account: Account) -> None:
         """Insert the account. :raises DuplicateRecord: the name is taken."""
+        self.insert_all([account])
+
+    def insert_all(self, accounts: Sequence[Account]) -> None:
+        """Insert accounts, all or none. :raises DuplicateRecord: a name is taken."""
         with self._lock:
-            if account.id in self._accounts or any(other.name == account.name for other in self._accounts.values()):
-                raise DuplicateRecord(f"account {account.name}")
-            self._accounts[account.id] = _kept(account)
+            names = {account.name for account in self._accounts.values()}
+            for account in accounts:
+                if account.id in self._accounts or account.name in names:
+                    raise DuplicateRecord(f"account {account.name}")
+                names.add(account.name)
+            self._accounts.update({account.id: _kept(account) for account in accounts})
 
     def update(self, account: Account) -> None:
         """Replace the account and its roles."""
@@ -73,6 +81,39 @@ class MemoryAccounts:
         with self._lock:
             accounts = sorted(self._accounts.values(), key=lambda account: account.name)
         return [msgspec.structs.replace(account, password_hash=None) for account in accounts]
+
+    def insert_substitution(self, substitution: Substitution) -> None:
+        """Store a substitution."""
+        with self._lock:
+            self._substitutions[substitution.id] = substitution
+
+    def delete_substitution(self, tenant_id: str | None, substitution_id: str) -> None:
+        """Delete a substitution of that partition."""
+        with self._lock:
+            found = self._substitutions.get(substitution_id)
+            if found is not None and found.tenant_id == tenant_id:
+                del self._substitutions[substitution_id]
+
+    def find_substitution(self, tenant_id: str | None, substitution_id: str) -> Substitution | None:
+        """Return the partition's substitution of that id, or None."""
+        found = self._substitutions.get(substitution_id)
+        return found if found is not None and found.tenant_id == tenant_id else None
+
+    def substitutions(self, tenant_id: str | None, account: str | None = None) -> Sequence[Substitution]:
+        """Return the partition's substitutions, of *account* those it has a part in: start, then id."""
+        return [
+            one
+            for one in self._by_start()
+            if one.tenant_id == tenant_id and account in (None, one.absent_id, one.substitute_id)
+        ]
+
+    def substitutions_ending_after(self, at: datetime) -> Sequence[Substitution]:
+        """Return the substitutions of all partitions that are not over: start, then id."""
+        return [one for one in self._by_start() if one.ends_at > at]
+
+    def _by_start(self) -> Sequence[Substitution]:
+        with self._lock:
+            return sorted(self._substitutions.values(), key=lambda one: (one.starts_at, one.id))
 
     def insert_token(self, token: Token) -> None:
         """Store a token."""
@@ -111,6 +152,12 @@ class MemoryAccounts:
             if tenant.id in self._tenants:
                 raise DuplicateRecord(f"tenant {tenant.id}")
             self._tenants[tenant.id] = tenant
+
+    def update_tenant(self, tenant: Tenant) -> None:
+        """Replace the tenant's row."""
+        with self._lock:
+            if tenant.id in self._tenants:
+                self._tenants[tenant.id] = tenant
 
     def tenants(self) -> Sequence[Tenant]:
         """Return all tenants by id."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
+from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind, Lane, lane_of
 from webapp.engine.ports.queries import BookmarkSummary, DueBookmark, Page, TaskQuery, TaskSummary
 from webapp.engine.ports.stores import Partition
 from webapp.stores import rows
@@ -69,18 +69,32 @@ class MemoryBookmarks:
             if record["task_id"] == task_id and record["ended_at"] is None:
                 self._transaction.update("task_records", record, opened_at=at)
 
-    def any_due(self, now: datetime, kinds: Sequence[BookmarkKind]) -> bool:
+    def any_due(self, now: datetime, lanes: Sequence[Lane], without: Collection[Partition] = ()) -> bool:
         """Whether there is something to claim."""
-        return bool(self._claimable(now, kinds))
+        return bool(self._claimable(now, lanes, without))
 
     def claim_due(
-        self, now: datetime, limit: int, token: str, until: datetime, kinds: Sequence[BookmarkKind]
+        self,
+        now: datetime,
+        limit: int,
+        token: str,
+        until: datetime,
+        lanes: Sequence[Lane],
+        without: Collection[Partition] = (),
     ) -> Sequence[DueBookmark]:
-        """Claim due bookmarks of all partitions."""
-        claimed = by_time(self._claimable(now, kinds), "due_at")[:limit]
+        """Claim due bookmarks of all partitions but some."""
+        claimed = by_time(self._claimable(now, lanes, without), "due_at")[:limit]
         for row in claimed:
             self._transaction.update("bookmarks", row, claim_token=token, claimed_until=until)
         return [rows.due_bookmark(row) for row in claimed]
+
+    def give_back(self, token: str, bookmark_ids: Sequence[str]) -> int:
+        """Free the claims of these bookmarks."""
+        wanted = set(bookmark_ids)
+        found = self._transaction.rows("bookmarks", lambda row: row["claim_token"] == token and row["id"] in wanted)
+        for row in found:
+            self._transaction.update("bookmarks", row, claim_token=None, claimed_until=None)
+        return len(found)
 
     def release_claims(self, token_prefix: str) -> int:
         """Free every claim whose token begins so."""
@@ -114,17 +128,28 @@ class MemoryBookmarks:
         for bookmark_id in bookmark_ids:
             self._transaction.remove("bookmarks", (bookmark_id,), partition)
 
-    def next_due(self) -> datetime | None:
+    def next_due(self, lanes: Sequence[Lane], without: Collection[Partition] = ()) -> datetime | None:
         """Return the earliest due time of unclaimed bookmarks."""
         found = self._transaction.rows(
-            "bookmarks", lambda row: row["due_at"] is not None and row["claim_token"] is None
+            "bookmarks",
+            lambda row: (
+                row["due_at"] is not None
+                and row["claim_token"] is None
+                and lane_of(BookmarkKind(row["kind"]), row["key"]) in lanes
+                and row["tenant_id"] not in without
+            ),
         )
         return min((row["due_at"] for row in found), default=None)
 
-    def _claimable(self, now: datetime, kinds: Sequence[BookmarkKind]) -> Sequence[Row]:
-        names = {kind.value for kind in kinds}
+    def _claimable(self, now: datetime, lanes: Sequence[Lane], without: Collection[Partition]) -> Sequence[Row]:
         return self._transaction.rows(
-            "bookmarks", lambda row: row["kind"] in names and _due(row, now) and is_free(row, now)
+            "bookmarks",
+            lambda row: (
+                _due(row, now)
+                and is_free(row, now)
+                and lane_of(BookmarkKind(row["kind"]), row["key"]) in lanes
+                and row["tenant_id"] not in without
+            ),
         )
 
     def _tasks(self, partition: Partition, query: TaskQuery) -> Sequence[Row]:
@@ -157,7 +182,9 @@ def _due(row: Row, now: datetime) -> bool:
 
 
 def _is_open_task(row: Row) -> bool:
-    return (row["kind"], row["instance_status"]) == (BookmarkKind.USER_TASK.value, "Running")
+    open_task = (row["kind"], row["instance_status"]) == (BookmarkKind.USER_TASK.value, "Running")
+    # A decision that can still be undone has decided the task for everybody (spec 6.7).
+    return open_task and row["available_at"] is None
 
 
 def _matches(row: Row, query: TaskQuery) -> bool:
@@ -170,8 +197,7 @@ def _matches(row: Row, query: TaskQuery) -> bool:
     return (
         all(value is None or row[column] == value for column, value in equal)
         and (query.instance_ids is None or row["instance_id"] in query.instance_ids)
-        and (query.mine is None or _mine(row, query.mine))
-        and (query.claimable is None or _claimable(row, query.claimable))
+        and _in_scope(row, query)
         and (keyword is None or _contains((row["search_title"], row["search_instance_text"]), keyword))
         and within(row["created_at"], query.created_from, query.created_to)
         and within(row["task_due_at"], None, query.due_before)
@@ -182,9 +208,20 @@ def _contains(fields: Iterable[str | None], keyword: str) -> bool:
     return any(field is not None and keyword in field for field in fields)
 
 
-def _mine(row: Row, principals: Sequence[str]) -> bool:
-    login = principals[0] if principals else None
-    return bool(login is not None and row["key"] == login and row["claimed_by"] in (None, login))
+def _in_scope(row: Row, query: TaskQuery) -> bool:
+    if query.mine is None and query.claimable is None:
+        return True
+    is_mine = query.mine is not None and _mine(row, query)
+    return is_mine or (query.claimable is not None and _claimable(row, query.claimable))
+
+
+def _mine(row: Row, query: TaskQuery) -> bool:
+    if not query.mine or row["claimed_by"] not in (None, row["key"]):
+        return False
+    stands_in = any(
+        row["key"] == absent and (not limits or row["definition_name"] in limits) for absent, limits in query.stands_in
+    )
+    return stands_in or row["key"] == query.mine[0]
 
 
 def _claimable(row: Row, principals: Sequence[str]) -> bool:

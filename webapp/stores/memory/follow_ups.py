@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from webapp.engine.instances.journal import FollowUp
@@ -19,13 +19,22 @@ class MemoryFollowUps:
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
 
-    def any_due(self, now: datetime) -> bool:
+    def any_due(self, now: datetime, without: Collection[Partition] = ()) -> bool:
         """Whether there is something to claim."""
-        return bool(self._claimable(now))
+        return bool(self._claimable(now, without))
 
-    def claim_due(self, now: datetime, limit: int, token: str, until: datetime) -> Sequence[FollowUp]:
-        """Claim due follow-ups of all partitions."""
-        found = sorted(self._claimable(now), key=lambda row: (row["due_at"], row["id"]))
+    def next_due(self, without: Collection[Partition] = ()) -> datetime | None:
+        """Return the earliest due time of unclaimed follow-ups."""
+        found = self._transaction.rows(
+            "follow_ups", lambda row: row["claim_token"] is None and row["tenant_id"] not in without
+        )
+        return min((row["due_at"] for row in found), default=None)
+
+    def claim_due(
+        self, now: datetime, limit: int, token: str, until: datetime, without: Collection[Partition] = ()
+    ) -> Sequence[FollowUp]:
+        """Claim due follow-ups of all partitions but some."""
+        found = sorted(self._claimable(now, without), key=lambda row: (row["due_at"], row["id"]))
         for row in found[:limit]:
             self._transaction.update("follow_ups", row, claim_token=token, claimed_until=until)
         return [journal_rows.follow_up(row) for row in found[:limit]]
@@ -40,12 +49,16 @@ class MemoryFollowUps:
         self._transaction.update("follow_ups", row, claim_token=token, claimed_until=until)
         return journal_rows.follow_up(row)
 
-    def _claimable(self, now: datetime) -> Sequence[Row]:
-        return self._transaction.rows("follow_ups", lambda row: row["due_at"] <= now and is_free(row, now))
+    def _claimable(self, now: datetime, without: Collection[Partition]) -> Sequence[Row]:
+        return self._transaction.rows(
+            "follow_ups", lambda row: row["due_at"] <= now and is_free(row, now) and row["tenant_id"] not in without
+        )
 
-    def delete(self, partition: Partition, follow_up_id: str) -> None:
-        """Delete a follow-up."""
+    def delete(self, partition: Partition, follow_up_id: str) -> bool:
+        """Delete a follow-up; False: it was gone."""
+        there = self._transaction.get("follow_ups", (follow_up_id,), partition) is not None
         self._transaction.remove("follow_ups", (follow_up_id,), partition)
+        return there
 
     def push_back(self, partition: Partition, follow_up_id: str, due_at: datetime, failures: int) -> None:
         """Set a new due time and drop the claim."""

@@ -29,11 +29,12 @@ class MemoryIdempotency:
         kept = msgspec.structs.replace(record, headers=dict(record.headers))
         self._transaction.put("idempotency", {"tenant_id": partition, "scope": record.scope, "record": kept})
 
-    def purge(self, partition: Partition, before: datetime) -> int:
-        """Delete records older than *before*."""
+    def purge(self, partition: Partition, before: datetime, limit: int) -> int:
+        """Delete at most *limit* records older than *before*."""
         found = self._transaction.rows(
             "idempotency", lambda row: row["tenant_id"] == partition and row["record"].created_at < before
         )
+        found = sorted(found, key=lambda row: row["record"].created_at)[:limit]
         for row in found:
             self._transaction.remove("idempotency", (partition, row["scope"]), partition)
         return len(found)

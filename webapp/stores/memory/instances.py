@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 
 from webapp.engine.instances.model import NodeInstance, WorkflowInstance
 from webapp.engine.numbers import decode
@@ -14,7 +13,6 @@ from webapp.stores import rows
 from webapp.stores.keywords import fold_keyword
 from webapp.stores.memory.bookmarks import MemoryBookmarks
 from webapp.stores.memory.lists import by_time, ordered, page, within
-from webapp.stores.memory.purge import purge
 from webapp.stores.memory.tables import Transaction
 from webapp.stores.ordering import instance_order
 from webapp.stores.rows import Row
@@ -51,6 +49,11 @@ class MemoryInstances:
             bookmarks=list(bookmarks),
         )
 
+    def snapshots(self, partition: Partition, instance_ids: Sequence[str]) -> dict[str, InstanceSnapshot]:
+        """Return what waves of several instances work on, by id."""
+        found = {instance_id: self.snapshot(partition, instance_id) for instance_id in instance_ids}
+        return {instance_id: snapshot for instance_id, snapshot in found.items() if snapshot is not None}
+
     def list(self, partition: Partition, query: InstanceQuery) -> Page[InstanceSummary]:
         """Return a page and the total."""
         found = ordered(self._matching(partition, query), instance_order(query.paging.sorts))
@@ -73,7 +76,14 @@ class MemoryInstances:
         found = self._transaction.of_instance("node_instances", partition, instance_id)
         return page(by_time(found, "started_at"), paging, lambda row: decode(row["document"], NodeInstance))
 
-    def find_unfinished(self, partition: Partition, correlation_id: str) -> InstanceSummary | None:
+    def history(self, partition: Partition, instance_id: str) -> Sequence[NodeInstance]:
+        """Return all node instances in the order they started."""
+        found = self._transaction.of_instance("node_instances", partition, instance_id)
+        return [decode(row["document"], NodeInstance) for row in by_time(found, "started_at")]
+
+    def find_unfinished(
+        self, partition: Partition, correlation_id: str, definition_name: str | None = None
+    ) -> InstanceSummary | None:
         """Return the oldest top-level instance of that correlation id that is Running or Suspended, or None."""
         found = self._transaction.rows(
             "instances",
@@ -82,6 +92,7 @@ class MemoryInstances:
                 and row["correlation_id"] == correlation_id
                 and row["status"] in _ACTIVE
                 and row["parent_instance_id"] is None
+                and definition_name in (None, row["definition_name"])
             ),
         )
         return rows.instance_summary(by_time(found, "created_at")[0]) if found else None
@@ -90,10 +101,6 @@ class MemoryInstances:
         """Whether the account started it, has or had a task of it, or got a copy."""
         row = self._transaction.get("instances", (instance_id,), partition)
         return row is not None and self._readable(partition, row, account_id)
-
-    def purge(self, partition: Partition, before: datetime, limit: int) -> int:
-        """Delete up to *limit* whole ended trees, the oldest end first; return the number of instances."""
-        return purge(self._transaction, partition, before, limit)
 
     def _readable(self, partition: Partition, row: Row, account_id: str) -> bool:
         if row["starter_id"] == account_id:
@@ -128,6 +135,7 @@ def _matches(row: Row, query: InstanceQuery, with_status: bool) -> bool:
     return (
         (not statuses or row["status"] in statuses)
         and all(value is None or row[column] == value for column, value in equal)
+        and (query.ids is None or row["id"] in query.ids)
         and (query.correlation_ids is None or row["correlation_id"] in query.correlation_ids)
         and (not query.top_level_only or row["parent_instance_id"] is None)
         and (keyword is None or keyword in row["search_text"])

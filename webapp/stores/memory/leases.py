@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from webapp.engine.clock import Clock, IdSource, SystemIds
@@ -27,6 +28,10 @@ class MemoryLeaseRows:
             self._rows[name] = (row, self._until(seconds))
             return True
 
+    def take_many(self, names: Sequence[str], row: LeaseRow, seconds: float) -> list[str]:
+        """Do as ``take`` does for each name."""
+        return [name for name in names if self.take(name, row, seconds)]
+
     def read(self, name: str) -> LeaseRow | None:
         """Return the row, or None."""
         found = self._rows.get(name)
@@ -47,15 +52,30 @@ class MemoryLeaseRows:
             if found is not None and found[0].stamp == stamp:
                 del self._rows[name]
 
-    def beat(self, name: str, row: LeaseRow, until: datetime) -> None:
+    def drop_many(self, names: Sequence[str], stamp: str) -> None:
+        """Delete the rows of these names that have that stamp."""
+        for name in names:
+            self.drop(name, stamp)
+
+    def beat(self, name: str, row: LeaseRow, seconds: float) -> None:
         """Insert or replace a row that only says that somebody is alive."""
         with self._lock:
-            self._rows[name] = (row, until)
+            self._rows[name] = (row, self._until(seconds))
 
-    def live(self, prefix: str, now: datetime) -> bool:
-        """Whether an unexpired row has a name that begins so."""
+    def holders(self, prefix: str) -> Sequence[str]:
+        """Return who holds the unexpired rows whose names begin so."""
+        now = self._clock.now()
         with self._lock:
-            return any(name.startswith(prefix) and until > now for name, (_, until) in self._rows.items())
+            return [row.holder for name, (row, until) in self._rows.items() if name.startswith(prefix) and until > now]
+
+    def sweep(self, seconds: float) -> int:
+        """Delete the rows that have been over for so long."""
+        before = self._until(-seconds)
+        with self._lock:
+            over = [name for name, (_, until) in self._rows.items() if until <= before]
+            for name in over:
+                del self._rows[name]
+            return len(over)
 
     def _replace(self, name: str, row: LeaseRow | None, stamp: str, seconds: float) -> bool:
         with self._lock:

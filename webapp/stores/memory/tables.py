@@ -21,11 +21,24 @@ KEYS: dict[str, tuple[str, ...]] = {
     "task_records": ("task_id", "round"),
     "task_copies": ("task_id", "user_id"),
     "audit": ("id",),
+    "audit_heads": ("tenant_id", "seal_number"),
     "idempotency": ("tenant_id", "scope"),
+    "timer_firings": ("tenant_id", "definition_name", "scheduled_at"),
+    "outbox": ("id",),
+    "notices": ("id",),
+    "deliveries": ("id",),
+    "delivery_attempts": ("delivery_id", "number"),
+    "stored_signals": ("id",),
+    "batches": ("id",),
+    "batch_items": ("batch_id", "sequence"),
+    "purge_marks": ("id",),
+    "purge_runs": ("tenant_id",),
 }
 """The key columns of each table."""
 
-_BY_INSTANCE = frozenset(["node_instances", "bookmarks", "task_records", "task_copies", "audit"])
+_BY_INSTANCE = frozenset(
+    ["node_instances", "bookmarks", "task_records", "task_copies", "audit", "notices", "deliveries"]
+)
 
 
 def _full_key(key: Key, partition: Partition) -> Key:
@@ -76,12 +89,12 @@ class Transaction:
         row = self._row(table, _full_key(key, partition))
         return row if row is not None and row["tenant_id"] == partition else None
 
-    def put(self, table: str, row: Row) -> None:
-        """Insert or replace a row. :raises DuplicateRecord: another partition's row has the key."""
+    def put(self, table: str, row: Row, *, new: bool = False) -> None:
+        """Insert or replace a row. :raises DuplicateRecord: another partition's row, or a *new* one's, has the key."""
         self._check_writable()
         key = _full_key(tuple(row[name] for name in KEYS[table]), row["tenant_id"])
-        there = self._database.tables[table].get(key)
-        if there is not None and there["tenant_id"] != row["tenant_id"]:
+        there = self._row(table, key) if new else self._database.tables[table].get(key)
+        if there is not None and (new or there["tenant_id"] != row["tenant_id"]):
             raise DuplicateRecord(f"{table} {key}")
         self._changes.setdefault(table, {})[key] = row
 
@@ -114,6 +127,14 @@ class Transaction:
             wanted = (partition, instance_id)
             return [row for row in found if row is not None and (row["tenant_id"], row["instance_id"]) == wanted]
 
+    def savepoint(self) -> MemorySavepoint:
+        """Note how things stand."""
+        return MemorySavepoint(self, {table: dict(changes) for table, changes in self._changes.items()})
+
+    def restore(self, changes: dict[str, dict[Key, Row | None]]) -> None:
+        """Forget what was changed since those were all the changes."""
+        self._changes = changes
+
     def commit(self) -> None:
         """Make the changes visible to everybody, all at once."""
         with self._database.lock:
@@ -129,3 +150,18 @@ class Transaction:
     def _check_writable(self) -> None:
         if not self.writable:
             raise Unexpected("workflow.persistence.read_only", code=READ_ONLY)
+
+
+class MemorySavepoint:
+    """The changes of a transaction as they were."""
+
+    def __init__(self, transaction: Transaction, changes: dict[str, dict[Key, Row | None]]) -> None:
+        self._transaction = transaction
+        self._changes = changes
+
+    def keep(self) -> None:
+        """Let the changes since then stand."""
+
+    def undo(self) -> None:
+        """Put the changes back to what they were."""
+        self._transaction.restore(self._changes)

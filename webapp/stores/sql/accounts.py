@@ -8,14 +8,15 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, insert, or_, select, update
 
-from webapp.accounts.model import Account, Tenant, Token
+from webapp.accounts.model import Account, Substitution, Tenant, Token
+from webapp.engine.numbers import decode, encode
 from webapp.stores.keywords import fold, fold_keyword
 from webapp.stores.rows import Columns
 from webapp.stores.sql.database import Database, Transaction
 from webapp.stores.sql.dialects import Instant, upsert
-from webapp.stores.sql.tables import ACCOUNT_ROLES, ACCOUNTS, ROLES, TENANTS, TOKENS
+from webapp.stores.sql.platform_tables import ACCOUNT_ROLES, ACCOUNTS, ROLES, SUBSTITUTIONS, TENANTS, TOKENS
 
 _WITH_ROLES = ACCOUNTS.outerjoin(ACCOUNT_ROLES)
 _BY_ROLE = ACCOUNT_ROLES.c.role_name
@@ -38,6 +39,17 @@ _NAMES = select(ACCOUNTS.c.name, ACCOUNTS.c.display_name).where(
     ACCOUNTS.c.name.in_(bindparam("p_names", expanding=True)),
     ACCOUNTS.c.tenant_id.is_not_distinct_from(bindparam("p_tenant", type_=ACCOUNTS.c.id.type)),
 )
+_S = SUBSTITUTIONS.c
+_SAME_TENANT = _S.tenant_id.is_not_distinct_from(bindparam("p_tenant", type_=_S.tenant_id.type))
+_SUBSTITUTIONS = select(*_S).order_by(_S.starts_at, _S.id)
+_FIND_SUBSTITUTION = _SUBSTITUTIONS.where(_SAME_TENANT, _S.id == bindparam("p_id"))
+_SUBSTITUTIONS_OF_TENANT = _SUBSTITUTIONS.where(_SAME_TENANT)
+_SUBSTITUTIONS_OF_ACCOUNT = _SUBSTITUTIONS_OF_TENANT.where(
+    or_(_S.absent_id == bindparam("p_account"), _S.substitute_id == bindparam("p_account"))
+)
+_SUBSTITUTIONS_AFTER = _SUBSTITUTIONS.where(_S.ends_at > bindparam("p_at", type_=Instant()))
+_INSERT_SUBSTITUTION = insert(SUBSTITUTIONS)
+_DELETE_SUBSTITUTION = delete(SUBSTITUTIONS).where(_SAME_TENANT, _S.id == bindparam("p_id"))
 _INSERT_TOKEN = insert(TOKENS)
 _TOKEN_COLUMNS = [column.label(f"token_{column.name}") for column in TOKENS.c]
 _FIND_TOKEN = (
@@ -54,6 +66,11 @@ _TOKENS = (
 _DELETE_TOKEN = delete(TOKENS).where(TOKENS.c.id == bindparam("p_token"), TOKENS.c.account_id == bindparam("p_id"))
 _FIND_TENANT = select(*TENANTS.c).where(TENANTS.c.id == bindparam("p_id"))
 _INSERT_TENANT = insert(TENANTS)
+_UPDATE_TENANT = (
+    update(TENANTS)
+    .where(TENANTS.c.id == bindparam("p_id"))
+    .values({column.name: bindparam(f"p_{column.name}", type_=column.type) for column in TENANTS.c})
+)
 _TENANTS = select(*TENANTS.c).order_by(TENANTS.c.id)
 
 
@@ -78,9 +95,14 @@ class SqlAccounts:
 
     def insert(self, account: Account) -> None:
         """Insert the account and its roles. :raises DuplicateRecord: the name is taken."""
-        with self._database.writing() as transaction:
-            transaction.write(_INSERT, _row(account))
-            _take_roles(transaction, account)
+        self.insert_all([account])
+
+    def insert_all(self, accounts: Sequence[Account]) -> None:
+        """Insert accounts and their roles, all or none. :raises DuplicateRecord: a name is taken."""
+        if accounts:
+            with self._database.writing() as transaction:
+                transaction.write(_INSERT, [_row(account) for account in accounts])
+                _take_roles(transaction, *accounts)
 
     def update(self, account: Account) -> None:
         """Replace the account's row and its roles."""
@@ -121,6 +143,37 @@ class SqlAccounts:
             found = _grouped(transaction.read(_ALL).mappings())
         return [msgspec.structs.replace(account, password_hash=None) for account in found]
 
+    def insert_substitution(self, substitution: Substitution) -> None:
+        """Store a substitution."""
+        row = {**msgspec.structs.asdict(substitution), "definitions": encode(substitution.definitions).decode()}
+        with self._database.writing() as transaction:
+            transaction.write(_INSERT_SUBSTITUTION, row)
+
+    def delete_substitution(self, tenant_id: str | None, substitution_id: str) -> None:
+        """Delete a substitution of that partition."""
+        with self._database.writing() as transaction:
+            transaction.write(_DELETE_SUBSTITUTION, {"p_tenant": tenant_id, "p_id": substitution_id})
+
+    def find_substitution(self, tenant_id: str | None, substitution_id: str) -> Substitution | None:
+        """Return the partition's substitution of that id, or None."""
+        found = self._substitutions(_FIND_SUBSTITUTION, p_tenant=tenant_id, p_id=substitution_id)
+        return found[0] if found else None
+
+    def substitutions(self, tenant_id: str | None, account: str | None = None) -> Sequence[Substitution]:
+        """Return the partition's substitutions, of *account* those it has a part in: start, then id."""
+        if account is None:
+            return self._substitutions(_SUBSTITUTIONS_OF_TENANT, p_tenant=tenant_id)
+        return self._substitutions(_SUBSTITUTIONS_OF_ACCOUNT, p_tenant=tenant_id, p_account=account)
+
+    def substitutions_ending_after(self, at: datetime) -> Sequence[Substitution]:
+        """Return the substitutions of all partitions that are not over: start, then id."""
+        return self._substitutions(_SUBSTITUTIONS_AFTER, p_at=at)
+
+    def _substitutions(self, statement: Select[*tuple[Any, ...]], **parameters: object) -> Sequence[Substitution]:
+        with self._database.reading() as transaction:
+            found = transaction.read(statement, parameters).mappings().all()
+        return [Substitution(**{**row, "definitions": decode(row["definitions"], tuple[str, ...])}) for row in found]
+
     def insert_token(self, token: Token) -> None:
         """Store a token."""
         with self._database.writing() as transaction:
@@ -157,6 +210,12 @@ class SqlAccounts:
         with self._database.writing() as transaction:
             transaction.write(_INSERT_TENANT, msgspec.structs.asdict(tenant))
 
+    def update_tenant(self, tenant: Tenant) -> None:
+        """Replace the tenant's row."""
+        values = {f"p_{name}": value for name, value in msgspec.structs.asdict(tenant).items()}
+        with self._database.writing() as transaction:
+            transaction.write(_UPDATE_TENANT, values)
+
     def tenants(self) -> Sequence[Tenant]:
         """Return all tenants by id."""
         with self._database.reading() as transaction:
@@ -172,11 +231,12 @@ def _row(account: Account) -> dict[str, Any]:
     return {name: value for name, value in msgspec.structs.asdict(account).items() if name != "roles"}
 
 
-def _take_roles(transaction: Transaction, account: Account) -> None:
-    roles = sorted(set(account.roles))
+def _take_roles(transaction: Transaction, *accounts: Account) -> None:
+    roles = sorted({role for account in accounts for role in account.roles})
     if roles:
+        taken = [(account.id, role) for account in accounts for role in sorted(set(account.roles))]
         transaction.write(_ensure_role(transaction.dialect), [{"name": role} for role in roles])
-        transaction.write(_TAKE_ROLE, [{"account_id": account.id, "role_name": role} for role in roles])
+        transaction.write(_TAKE_ROLE, [{"account_id": account_id, "role_name": role} for account_id, role in taken])
 
 
 def _grouped(found: Iterable[Columns]) -> list[Account]:

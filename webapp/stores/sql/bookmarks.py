@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -10,8 +10,6 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Select,
-    Table,
-    Text,
     Update,
     and_,
     bindparam,
@@ -21,42 +19,33 @@ from sqlalchemy import (
     or_,
     select,
     union,
-    union_all,
     update,
 )
 
-from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind
+from webapp.engine.instances.bookmarks import Bookmark, BookmarkKind, Lane
 from webapp.engine.ports.queries import BookmarkSummary, DueBookmark, Page, TaskQuery, TaskSummary
 from webapp.engine.ports.stores import Partition
 from webapp.stores import rows
-from webapp.stores.keywords import fold_keyword
-from webapp.stores.ordering import Order, task_order
-from webapp.stores.sql.claims import any_of, claim, free_claims, is_due, is_free
+from webapp.stores.sql import task_lists
+from webapp.stores.sql.claims import (
+    any_of,
+    claim,
+    earliest_of,
+    free_claims,
+    give_back,
+    is_due,
+    is_free,
+    of_lanes,
+    of_other_partitions,
+    sets_but,
+    tenants_of,
+)
 from webapp.stores.sql.database import Transaction, scope
-from webapp.stores.sql.dialects import Instant, contains, upsert
-from webapp.stores.sql.queries import by_key, columns, of_tenant, order_by, total_of, window
+from webapp.stores.sql.dialects import Instant, upsert
+from webapp.stores.sql.listing import read_page
+from webapp.stores.sql.queries import TASK, by_key, columns, of_tenant
 from webapp.stores.sql.tables import PLATFORM_SET, SETS, TENANT_SET, TableSet
 
-_TASK_SUMMARY = (
-    "id",
-    "instance_id",
-    "node_id",
-    "node_instance_id",
-    "title",
-    "instance_title",
-    "definition_name",
-    "definition_title",
-    "key",
-    "starter_id",
-    "claimed_by",
-    "correlation_id",
-    "priority",
-    "created_at",
-    "task_due_at",
-    "opened_at",
-    "signers_done",
-    "signers_total",
-)
 _SUMMARY = (
     "id",
     "kind",
@@ -67,8 +56,9 @@ _SUMMARY = (
     "available_at",
     "correlation_id",
     "created_at",
+    "failures",
 )
-_DUE = ("id", "tenant_id", "instance_id", "kind", "due_at", "sequence")
+_DUE = ("id", "tenant_id", "instance_id", "kind", "key", "due_at", "failures", "sequence")
 
 
 class Statements:
@@ -84,17 +74,10 @@ class Statements:
         self.summaries = (
             select(*(table.c[name] for name in _SUMMARY)).where(*by_key(table, "instance_id")).order_by(*age)
         )
-        self.by_kind_and_key = (
-            select(*full).where(*by_key(table, "key"), table.c.kind == bindparam("p_kind")).order_by(*age)
-        )
+        of_key = select(*full).where(*by_key(table, "key")).order_by(*age)
+        self.tasks_by_key = of_key.where(table.c.kind == TASK)
+        self.by_kind_and_key = of_key.where(table.c.kind == bindparam("p_kind"), table.c.kind != TASK)
         self.due = select(*full).where(is_due(table), of_tenant(table)).order_by(*due).limit(bindparam("p_limit"))
-        self.claimable = (
-            select(*columns(table, *_DUE))
-            .where(*_claimable(table))
-            .order_by(*due)
-            .limit(bindparam("p_limit"))
-            .with_for_update(skip_locked=True)
-        )
         self.mark_opened = (
             update(table)
             .where(*by_key(table), table.c.opened_at.is_(None))
@@ -119,12 +102,43 @@ class Statements:
         )
         self.delete = delete(table).where(*by_key(table))
         self.delete_of_instance = delete(table).where(*by_key(table, "instance_id"))
-        self.save = upsert(dialect, table)
+        self.save = upsert(dialect, table, kept=rows.LOCK_COLUMNS)
         self.follow = _follow(tables)
 
 
-def _claimable(table: Table) -> Sequence[ColumnElement[bool]]:
-    return is_due(table), is_free(table), table.c.kind.in_(bindparam("p_kinds", expanding=True))
+def _claimable(tables: TableSet, lanes: Sequence[Lane], some_without: bool) -> Sequence[ColumnElement[bool]]:
+    table = tables.bookmarks
+    others = (of_other_partitions(table),) if tables.tenant and some_without else ()
+    return is_due(table), is_free(table), of_lanes(table, lanes), *others
+
+
+@lru_cache(maxsize=32)
+def _claim_statement(tenant: bool, lanes: tuple[Lane, ...], some_without: bool) -> Select[*tuple[Any, ...]]:
+    tables = TENANT_SET if tenant else PLATFORM_SET
+    table = tables.bookmarks
+    return (
+        select(*columns(table, *_DUE))
+        .where(*_claimable(tables, lanes, some_without))
+        .order_by(table.c.due_at, table.c.sequence, table.c.id)
+        .limit(bindparam("p_limit"))
+        .with_for_update(skip_locked=True)
+    )
+
+
+@lru_cache(maxsize=32)
+def _any_statement(platform: bool, lanes: tuple[Lane, ...], some_without: bool) -> Select[*tuple[Any, ...]]:
+    chosen = SETS if platform else (TENANT_SET,)
+    return any_of((tables.bookmarks, _claimable(tables, lanes, some_without)) for tables in chosen)
+
+
+@lru_cache(maxsize=32)
+def _next_statement(platform: bool, lanes: tuple[Lane, ...], some_without: bool) -> Select[*tuple[Any, ...]]:
+    places = []
+    for tables in SETS if platform else (TENANT_SET,):
+        table = tables.bookmarks
+        others = (of_other_partitions(table),) if tables.tenant and some_without else ()
+        places.append((table, (of_lanes(table, lanes), *others)))
+    return earliest_of(places)
 
 
 def _follow(tables: TableSet) -> Update:
@@ -157,8 +171,8 @@ class SqlBookmarks:
 
     def find(self, partition: Partition, bookmark_id: str) -> Bookmark | None:
         """Return the bookmark, or None."""
-        row = self._transaction.read(self._of(partition).find, scope(partition, p_id=bookmark_id)).first()
-        return None if row is None else rows.bookmark_from(*row)
+        found = self._transaction.rows(self._of(partition).find, scope(partition, p_id=bookmark_id))
+        return rows.bookmark_from(*found[0]) if found else None
 
     def by_instance(self, partition: Partition, instance_id: str) -> Sequence[Bookmark]:
         """Return all bookmarks of the instance, oldest first."""
@@ -172,6 +186,8 @@ class SqlBookmarks:
 
     def by_kind_and_key(self, partition: Partition, kind: BookmarkKind, key: str) -> Sequence[Bookmark]:
         """Return the bookmarks of that kind and key, oldest first."""
+        if kind is BookmarkKind.USER_TASK:
+            return self._bookmarks(self._of(partition).tasks_by_key, scope(partition, p_key=key))
         return self._bookmarks(self._of(partition).by_kind_and_key, scope(partition, p_kind=kind.value, p_key=key))
 
     def due(self, partition: Partition, now: datetime, limit: int) -> Sequence[Bookmark]:
@@ -180,18 +196,18 @@ class SqlBookmarks:
 
     def list_tasks(self, partition: Partition, query: TaskQuery) -> Page[TaskSummary]:
         """Return open user tasks and the total."""
-        filters = _filters(query)
-        page, count = _list_statements(partition is not None, frozenset(filters), task_order(query.paging.sorts))
-        parameters = scope(partition, **filters)
-        found = self._transaction.read(page, {**parameters, **window(query.paging)}).mappings().all()
-        total = total_of(self._transaction, query.paging, len(found), count, parameters)
+        dialect, tenant = self._transaction.dialect, partition is not None
+        asked = task_lists.asked_of(self._transaction, tenant, query)
+        listing = task_lists.listing_of(dialect, tenant, query, asked)
+        found, total = read_page(self._transaction, listing, query.paging, scope(partition, **asked.parameters))
         return Page([rows.task_summary(row) for row in found], total)
 
     def count_tasks(self, partition: Partition, query: TaskQuery) -> int:
         """Return the number of open user tasks."""
-        filters = _filters(query)
-        _, count = _list_statements(partition is not None, frozenset(filters), task_order(()))
-        total: int = self._transaction.read(count, scope(partition, **filters)).scalar_one()
+        dialect, tenant = self._transaction.dialect, partition is not None
+        asked = task_lists.asked_of(self._transaction, tenant, query)
+        count = task_lists.count_of(dialect, tenant, asked.filters)
+        total: int = self._transaction.rows(count, scope(partition, **asked.parameters))[0][0]
         return total
 
     def mark_opened(self, partition: Partition, task_id: str, at: datetime) -> None:
@@ -200,24 +216,39 @@ class SqlBookmarks:
         if self._transaction.write(statement.mark_opened, scope(partition, p_id=task_id, p_at=at)).rowcount:
             self._transaction.write(statement.mark_record_opened, scope(partition, p_task_id=task_id, p_at=at))
 
-    def any_due(self, now: datetime, kinds: Sequence[BookmarkKind]) -> bool:
+    def any_due(self, now: datetime, lanes: Sequence[Lane], without: Collection[Partition] = ()) -> bool:
         """Whether there is something to claim."""
-        parameters = {"p_now": now, "p_kinds": [kind.value for kind in kinds]}
-        return bool(self._transaction.read(_ANY_DUE, parameters).scalar())
+        tenants = tenants_of(without)
+        statement = _any_statement(None not in without, tuple(lanes), bool(tenants))
+        parameters = {"p_now": now, **({"p_without": tenants} if tenants else {})}
+        return bool(self._transaction.read(statement, parameters).scalar())
 
     def claim_due(
-        self, now: datetime, limit: int, token: str, until: datetime, kinds: Sequence[BookmarkKind]
+        self,
+        now: datetime,
+        limit: int,
+        token: str,
+        until: datetime,
+        lanes: Sequence[Lane],
+        without: Collection[Partition] = (),
     ) -> Sequence[DueBookmark]:
-        """Claim due bookmarks of all partitions; the claim stands from the commit on."""
-        parameters = {"p_now": now, "p_limit": limit, "p_kinds": [kind.value for kind in kinds]}
-        found = [
-            (tables.bookmarks, row)
-            for tables in SETS
-            for row in self._transaction.read(self._of_set(tables).claimable, parameters).mappings()
-        ]
+        """Claim due bookmarks of all partitions but some; the claim stands from the commit on."""
+        tenants = tenants_of(without)
+        found = []
+        for tables in sets_but(without):
+            some_without = tables.tenant and bool(tenants)
+            parameters = {"p_now": now, "p_limit": limit, **({"p_without": tenants} if some_without else {})}
+            statement = _claim_statement(tables.tenant, tuple(lanes), some_without)
+            found += [(tables.bookmarks, row) for row in self._transaction.read(statement, parameters).mappings()]
         found.sort(key=lambda item: (item[1]["due_at"], item[1]["sequence"], item[1]["id"]))
         claim(self._transaction, found[:limit], token, until)
         return [rows.due_bookmark(row) for _, row in found[:limit]]
+
+    def give_back(self, token: str, bookmark_ids: Sequence[str]) -> int:
+        """Free the claims of these bookmarks."""
+        if not bookmark_ids:
+            return 0
+        return sum(give_back(self._transaction, tables.bookmarks, token, bookmark_ids) for tables in SETS)
 
     def release_claims(self, token_prefix: str) -> int:
         """Free every claim whose token begins so."""
@@ -238,12 +269,11 @@ class SqlBookmarks:
             keys = [scope(partition, p_id=bookmark_id) for bookmark_id in bookmark_ids]
             self._transaction.write(self._of(partition).delete, keys)
 
-    def next_due(self) -> datetime | None:
+    def next_due(self, lanes: Sequence[Lane], without: Collection[Partition] = ()) -> datetime | None:
         """Return the earliest due time of unclaimed bookmarks."""
-        return self._transaction.read(_NEXT_DUE).scalar()
-
-    def _of_set(self, tables: TableSet) -> Statements:
-        return statements(self._transaction.dialect, tables.tenant)
+        tenants = tenants_of(without)
+        statement = _next_statement(None not in without, tuple(lanes), bool(tenants))
+        return self._transaction.read(statement, {"p_without": tenants} if tenants else {}).scalar()
 
     def _bookmarks(self, statement: Select[*tuple[Any, ...]], parameters: dict[str, Any]) -> list[Bookmark]:
         return [rows.bookmark_from(*row) for row in self._transaction.read(statement, parameters)]
@@ -259,84 +289,4 @@ def _claim_tokens() -> Select[*tuple[Any, ...]]:
     return select(found.c.token).order_by(found.c.token)
 
 
-def _next_due() -> Select[*tuple[Any, ...]]:
-    earliest = [
-        select(func.min(table.c.due_at, type_=Instant()).label("due_at")).where(
-            table.c.due_at.is_not(None), table.c.claim_token.is_(None)
-        )
-        for table in (tables.bookmarks for tables in SETS)
-    ]
-    found = union_all(*earliest).subquery()
-    return select(func.min(found.c.due_at, type_=Instant()))
-
-
-_ANY_DUE = any_of((tables.bookmarks, _claimable(tables.bookmarks)) for tables in SETS)
 _CLAIM_TOKENS = _claim_tokens()
-_NEXT_DUE = _next_due()
-
-
-def _filters(query: TaskQuery) -> dict[str, Any]:
-    """Return the parameters of the filters in use; their names choose the conditions."""
-    values: dict[str, Any] = {
-        "p_key": query.assignee,
-        "p_definition_name": query.definition_name,
-        "p_instance_id": query.instance_id,
-        "p_keyword": fold_keyword(query.keyword),
-        "p_created_from": query.created_from,
-        "p_created_to": query.created_to,
-        "p_due_before": query.due_before,
-    }
-    result = {name: value for name, value in values.items() if value is not None}
-    if query.instance_ids is not None:
-        result["p_instance_ids"] = list(query.instance_ids)
-    if query.mine is not None:
-        result["p_mine"] = query.mine[0] if query.mine else None
-    if query.claimable is not None:
-        result["p_me"] = query.claimable[0] if query.claimable else None
-        result["p_principals"] = list(query.claimable)
-    return result
-
-
-@lru_cache(maxsize=256)
-def _list_statements(
-    tenant: bool, filters: frozenset[str], order: tuple[Order, ...]
-) -> tuple[Select[*tuple[Any, ...]], Select[*tuple[Any, ...]]]:
-    tables = TENANT_SET if tenant else PLATFORM_SET
-    table = tables.bookmarks
-    conditions = [
-        table.c.kind == BookmarkKind.USER_TASK.value,
-        table.c.instance_status == "Running",
-        of_tenant(table),
-        *_conditions(tables, filters),
-    ]
-    page = (
-        select(*(table.c[name] for name in _TASK_SUMMARY))
-        .where(*conditions)
-        .order_by(*order_by(table, order))
-        .limit(bindparam("p_limit"))
-        .offset(bindparam("p_offset"))
-    )
-    return page, select(func.count()).select_from(table).where(*conditions)
-
-
-def _conditions(tables: TableSet, filters: frozenset[str]) -> list[ColumnElement[bool]]:
-    column = tables.bookmarks.c
-    keyword = bindparam("p_keyword", type_=Text())
-    mine = bindparam("p_mine", type_=column.key.type)
-    known: dict[str, ColumnElement[bool]] = {
-        "p_key": column.key == bindparam("p_key"),
-        "p_definition_name": column.definition_name == bindparam("p_definition_name"),
-        "p_instance_id": column.instance_id == bindparam("p_instance_id"),
-        "p_instance_ids": column.instance_id.in_(bindparam("p_instance_ids", expanding=True)),
-        "p_keyword": or_(contains(column.search_title, keyword), contains(column.search_instance_text, keyword)),
-        "p_created_from": column.created_at >= bindparam("p_created_from", type_=Instant()),
-        "p_created_to": column.created_at < bindparam("p_created_to", type_=Instant()),
-        "p_due_before": column.task_due_at < bindparam("p_due_before", type_=Instant()),
-        "p_mine": and_(column.key == mine, or_(column.claimed_by.is_(None), column.claimed_by == mine)),
-        "p_me": and_(
-            column.claimed_by.is_(None),
-            column.key.in_(bindparam("p_principals", expanding=True)),
-            or_(column.claimable, column.key != bindparam("p_me", type_=column.key.type)),
-        ),
-    }
-    return [known[name] for name in sorted(filters) if name in known]

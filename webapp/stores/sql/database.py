@@ -5,50 +5,61 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import psycopg
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import URL, Connection, CursorResult, Engine, Executable, create_engine, event, make_url
+from sqlalchemy import URL, Connection, CursorResult, Engine, Executable, create_engine
 from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
-from sqlalchemy.exc import DataError, DBAPIError, DisconnectionError, IntegrityError, SQLAlchemyError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.pool import PoolProxiedConnection
 
 from webapp.engine.errors import READ_ONLY, InputInvalid, Unexpected
+from webapp.engine.numbers import encode
 from webapp.engine.ports.stores import DuplicateRecord, Partition, StoreFailure
-from webapp.stores.sql.dialects import POSTGRESQL, SQLITE, is_duplicate, is_transient
-from webapp.stores.sql.tables import METADATA
+from webapp.stores.sql.borrowing import Borrowed, borrowed
+from webapp.stores.sql.columns import METADATA
+from webapp.stores.sql.dialects import (
+    DRIVER_ERRORS,
+    INTEGRITY_ERRORS,
+    MARIADB,
+    POSTGRESQL,
+    SQLITE,
+    DriverError,
+    is_duplicate,
+    is_full,
+    is_nul,
+    is_transient,
+)
+from webapp.stores.sql.dialects.sessions import (
+    BUSY_SECONDS,
+    NO_TRANSACTION,
+    WRITES,
+    autocommitting,
+    begin_statement,
+    connect_options,
+    normal_url,
+    prepare,
+    reads_singly,
+)
+from webapp.stores.sql.direct import Direct, direct
 
 db = SQLAlchemy(metadata=METADATA)
 
-WRITES = "waypost_writes"
-"""Execution option of connections whose transaction begins IMMEDIATE in SQLite."""
-
-NO_TRANSACTION = "waypost_no_transaction"
-"""Execution option of SQLite connections on which each statement commits by itself."""
-
-BUSY_SECONDS = 15
-_IDLE_SECONDS = 5.0
-_CONNECT_SECONDS = 3
 _OVERFLOW = 5
-_NOT_DURABLE = " -c synchronous_commit=off"
 
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
-def normal_url(url: str | URL) -> URL:
-    """Return the URL with the driver that is used: ``postgresql://`` means psycopg 3."""
-    parsed = make_url(url)
-    if parsed.drivername in ("postgresql", "postgres"):
-        return parsed.set(drivername="postgresql+psycopg")
-    if parsed.get_backend_name() == SQLITE and parsed.database in (None, "", ":memory:"):
-        raise ValueError("an SQLite database needs a file")
-    return parsed
+class Written(Protocol):
+    """What a statement that changes rows leaves: how many it changed."""
+
+    @property
+    def rowcount(self) -> int:
+        """The number of rows."""
 
 
 def engine_options(url: str | URL, *, pool_size: int = 20, durable: bool = True) -> dict[str, Any]:
@@ -56,16 +67,8 @@ def engine_options(url: str | URL, *, pool_size: int = 20, durable: bool = True)
 
     Not *durable*: a commit does not wait for the server's disk.
     """
-    options: dict[str, Any] = {"pool_size": pool_size, "max_overflow": _OVERFLOW, "pool_timeout": BUSY_SECONDS}
-    if normal_url(url).get_backend_name() == SQLITE:
-        options["connect_args"] = {"check_same_thread": False, "timeout": BUSY_SECONDS}
-    else:
-        options["connect_args"] = {
-            "connect_timeout": _CONNECT_SECONDS,
-            "application_name": "waypost",
-            "options": f"-c timezone=UTC -c lock_timeout={BUSY_SECONDS * 1000}{'' if durable else _NOT_DURABLE}",
-        }
-    return options
+    sizes = {"pool_size": pool_size, "max_overflow": _OVERFLOW, "pool_timeout": BUSY_SECONDS}
+    return sizes | connect_options(normal_url(url), durable=durable)
 
 
 def create_database(
@@ -77,92 +80,35 @@ def create_database(
     return engine
 
 
-def prepare(engine: Engine, *, sqlite_synchronous: str = "FULL") -> None:
-    """Install what each connection needs. Call once for an engine that something else has made."""
-    if engine.dialect.name == SQLITE:
-        _prepare_sqlite(engine, sqlite_synchronous)
-    else:
-        _prepare_server(engine)
-
-
-def _prepare_sqlite(engine: Engine, synchronous: str) -> None:
-    if synchronous not in ("OFF", "NORMAL", "FULL", "EXTRA"):
-        raise ValueError(f"not a value of synchronous: {synchronous!r}")
-
-    @event.listens_for(engine, "connect")
-    def configure(connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
-        # The driver would begin transactions by itself, and never IMMEDIATE.
-        connection.isolation_level = None
-        cursor = connection.cursor()
-        _write_ahead(cursor)
-        cursor.execute(f"PRAGMA synchronous={synchronous}")
-        # Pages that every command touches are copied back four times less often than by default; 16 MB of WAL.
-        cursor.execute("PRAGMA wal_autocheckpoint=4000")
-        cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.execute("PRAGMA temp_store=MEMORY")
-        cursor.execute("PRAGMA cache_size=-16000")
-        cursor.close()
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        # Only a writer takes the write lock, and it takes it at once: a reader never waits for one, and no
-        # transaction that has read fails when it comes to write.
-        options = connection.get_execution_options()
-        if not options.get(NO_TRANSACTION, False):
-            connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITES, False) else "BEGIN")
-
-
-def _write_ahead(cursor: DBAPICursor) -> None:
-    """Switch the file to WAL. SQLite does not wait for the lock that the first switch needs, so this does."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            cursor.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-        else:
-            return
-
-
-def _prepare_server(engine: Engine) -> None:
-    @event.listens_for(engine, "checkin")
-    def remember(connection: DBAPIConnection | None, entry: ConnectionPoolEntry) -> None:
-        entry.info["waypost_used"] = time.monotonic()
-
-    @event.listens_for(engine, "checkout")
-    def check(connection: DBAPIConnection, entry: ConnectionPoolEntry, proxy: object) -> None:
-        # A ping costs a round trip, so only a connection that rested long enough to have died is asked.
-        used = entry.info.get("waypost_used")
-        if used is not None and time.monotonic() - used > _IDLE_SECONDS:
-            try:
-                alive = engine.dialect.do_ping(connection)
-            except Exception as error:
-                if isinstance(error, engine.dialect.loaded_dbapi.Error):
-                    raise DisconnectionError from error
-                raise
-            if not alive:
-                raise DisconnectionError
-
-
-def autocommitting(engine: Engine) -> Engine:
-    """Return the engine's view on which each statement is a transaction of its own."""
-    if engine.dialect.name == SQLITE:
-        # SQLAlchemy's own AUTOCOMMIT costs two more statements at each use, and lets the driver begin afterwards.
-        return engine.execution_options(**{NO_TRANSACTION: True})
-    return engine.execution_options(isolation_level="AUTOCOMMIT")
+def is_watched(source: Engine | Connection) -> bool:
+    """Whether somebody listens to the statements, as a test that counts them does: then all go SQLAlchemy's way."""
+    return bool(source.dispatch.before_cursor_execute)
 
 
 class Transaction:
-    """A connection inside a transaction; failures become the port's."""
+    """A connection inside a transaction; failures become the port's.
 
-    __slots__ = ("connection", "dialect", "writable")
+    Made of SQLAlchemy's connection, or of a borrowed one, on which statements take the shorter way.
+    """
 
-    def __init__(self, connection: Connection, *, writable: bool) -> None:
-        self.connection = connection
-        self.dialect = connection.dialect.name
+    __slots__ = ("_borrowed", "_connection", "_dialect", "_sending", "dialect", "writable")
+
+    def __init__(self, connection: Connection | Borrowed, *, writable: bool) -> None:
+        self._borrowed = connection if isinstance(connection, Borrowed) else None
+        self._connection = None if isinstance(connection, Borrowed) else connection
+        self._sending = False
+        self._dialect = connection.dialect
+        self.dialect = self._dialect.name
         self.writable = writable
+
+    @property
+    def connection(self) -> Connection:
+        """SQLAlchemy's connection."""
+        if self._connection is None:
+            assert self._borrowed is not None  # noqa: S101  # it is made of one or the other
+            with _driver_refusals():
+                self._connection = self._borrowed.connection
+        return self._connection
 
     def read(self, statement: Executable, parameters: Parameters | None = None) -> CursorResult[*tuple[Any, ...]]:
         """Run a query. :raises InputInvalid: a text that is looked for holds U+0000."""
@@ -173,8 +119,59 @@ class Transaction:
         except SQLAlchemyError as error:
             raise failure(error) from error
 
-    def write(self, statement: Executable, parameters: Parameters | None = None) -> CursorResult[*tuple[Any, ...]]:
+    def rows(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """Run a query of the hot path and return its rows.
+
+        :raises InputInvalid: a text that is looked for holds U+0000.
+        """
+        found = None if self._is_watched else direct(statement, self._dialect, parameters)
+        if found is None:
+            return self.read(statement, parameters).all()
+        try:
+            return found.fetch(self._driver.cursor(), parameters)
+        except DRIVER_ERRORS as error:
+            raise _driver_refusal(error) from error
+
+    def mappings(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """Do as ``rows`` does, each row by the names of its columns."""
+        found = None if self._is_watched else direct(statement, self._dialect, parameters)
+        if found is None:
+            return [dict(row) for row in self.read(statement, parameters).mappings()]
+        names = found.names
+        return [dict(zip(names, row, strict=True)) for row in self.rows(statement, parameters)]
+
+    def write(self, statement: Executable, parameters: Parameters) -> Written:
         """Run a statement that changes rows. :raises DuplicateRecord: a unique key is taken."""
+        if not self.writable:
+            raise Unexpected("workflow.persistence.read_only", code=READ_ONLY)
+        if not self._is_watched:
+            names = parameters if isinstance(parameters, Mapping) else parameters[0]
+            found = direct(statement, self._dialect, names)
+            if found is not None:
+                return self._write_direct(found, parameters)
+        return self.write_returning(statement, parameters)
+
+    def write_all(self, single: Executable, many: Executable | None, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows, if there are any; *many*, where the dialect has it, takes several as one JSON text ``rows``."""
+        if many is not None and len(rows) > 1:
+            self.write(many, {"rows": encode(rows).decode()})
+        elif rows:
+            self.write(single, rows)
+
+    def write_rows(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """Run a statement that changes rows and return what it tells of them."""
+        if not self.writable:
+            raise Unexpected("workflow.persistence.read_only", code=READ_ONLY)
+        found = None if self._is_watched else direct(statement, self._dialect, parameters)
+        if found is None:
+            return self.write_returning(statement, parameters).all()
+        try:
+            return found.fetch(self._driver.cursor(), parameters)
+        except DRIVER_ERRORS as error:
+            raise _driver_refusal(error) from error
+
+    def write_returning(self, statement: Executable, parameters: Parameters) -> CursorResult[*tuple[Any, ...]]:
+        """Run a statement that changes rows and tells of them. :raises DuplicateRecord: a unique key is taken."""
         if not self.writable:
             raise Unexpected("workflow.persistence.read_only", code=READ_ONLY)
         try:
@@ -188,6 +185,32 @@ class Transaction:
         except SQLAlchemyError as error:
             raise failure(error) from error
 
+    @property
+    def _is_watched(self) -> bool:
+        return self._borrowed is None and is_watched(self.connection)
+
+    @property
+    def _driver(self) -> DBAPIConnection | PoolProxiedConnection:
+        if self._borrowed is None:
+            return self.connection.connection
+        with _driver_refusals():
+            if not self._sending:
+                self._borrowed.settle()
+            self._borrowed.begin()
+        driver: DBAPIConnection = self._borrowed.driver
+        return driver
+
+    def _write_direct(self, statement: Direct, parameters: Parameters) -> DBAPICursor:
+        cursor = self._driver.cursor()
+        try:
+            if isinstance(parameters, Mapping):
+                statement.execute(cursor, parameters)
+            else:
+                statement.execute_many(cursor, parameters)
+        except DRIVER_ERRORS as error:
+            raise _driver_refusal(error) from error
+        return cursor
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """Send the block's statements without waiting for each answer, where the driver can: all of them one trip.
@@ -197,7 +220,12 @@ class Transaction:
         if self.dialect != POSTGRESQL:
             yield
             return
-        driver = self.connection.connection.driver_connection
+        if self._borrowed is None:
+            driver = self.connection.connection.driver_connection
+        else:
+            with _driver_refusals():
+                self._borrowed.settle()
+            driver = self._borrowed.driver
         if not isinstance(driver, psycopg.Connection):
             raise TypeError(f"not a connection of psycopg 3: {driver!r}")
         try:
@@ -210,11 +238,53 @@ class Transaction:
         except psycopg.Error as error:
             raise failure(error) from error
 
+    @contextmanager
+    def last(self) -> Iterator[None]:
+        """Do as ``together`` does, and have the commit travel in the same trip, unless something is asked before.
+
+        What went wrong is then raised by the commit.
+        """
+        if self._borrowed is None or not self._borrowed.hold_back():
+            with self.together():
+                yield
+            return
+        self._sending = True
+        try:
+            yield
+        finally:
+            self._sending = False
+
+    def write_once(self, statement: Executable, parameters: Parameters) -> int:
+        """Run an insert of ``insert_once`` or ``replace_if`` and return how many rows it wrote: 1 or none."""
+        try:
+            return self.write_counted(statement, parameters)
+        except DuplicateRecord:
+            if self.dialect != MARIADB:
+                raise
+            # There a statement that fails leaves the transaction as it was.
+            return 0
+
     def write_counted(self, statement: Executable, parameters: Parameters) -> int:
         """Run a statement that changes rows and return how many; BEGIN travels with it."""
         with self.together():
             result = self.write(statement, parameters)
-        return result.context.cursor.rowcount if self.dialect == POSTGRESQL else result.rowcount
+        if isinstance(result, CursorResult) and self.dialect == POSTGRESQL:
+            # SQLAlchemy asked for the count before the answer was there.
+            return result.context.cursor.rowcount
+        return result.rowcount
+
+    def write_many_counted(
+        self, single: Executable, many: Executable | None, parameters: Sequence[Mapping[str, Any]]
+    ) -> int:
+        """Run a statement that changes rows once a set of parameters and return how many rows; BEGIN travels with it.
+
+        *many*, where the dialect has it, does the same at once, with the sets as one JSON text ``rows``.
+        """
+        if many is not None:
+            return self.write_counted(many, {"rows": encode(parameters).decode()})
+        if self.dialect == SQLITE:
+            return self.write(single, parameters).rowcount
+        return sum(self.write_counted(single, values) for values in parameters)
 
 
 def scope(partition: Partition, **values: Any) -> dict[str, Any]:
@@ -226,15 +296,29 @@ def scope(partition: Partition, **values: Any) -> dict[str, Any]:
 
 def _refusal(error: DataError) -> Exception:
     """Return the refusal of a text that PostgreSQL cannot hold; nobody's fault but its sender's (spec 25)."""
-    if "NUL" in str(error.orig):
-        return InputInvalid("workflow.input.nul")
-    return failure(error)
+    return InputInvalid("workflow.input.nul") if is_nul(error.orig) else failure(error)
 
 
-def failure(error: SQLAlchemyError | psycopg.Error) -> StoreFailure:
+def _driver_refusal(error: DriverError) -> Exception:
+    if isinstance(error, INTEGRITY_ERRORS):
+        # Perhaps of a statement before this one, whose answer nobody waited for.
+        return DuplicateRecord(str(error)) if is_duplicate(error) else failure(error)
+    return InputInvalid("workflow.input.nul") if is_nul(error) else failure(error)
+
+
+@contextmanager
+def _driver_refusals() -> Iterator[None]:
+    """Tell in the port's words what an answer says that was held back."""
+    try:
+        yield
+    except DRIVER_ERRORS as error:
+        raise _driver_refusal(error) from error
+
+
+def failure(error: SQLAlchemyError | DriverError) -> StoreFailure:
     """Return the port's failure for the driver's."""
     original = error.orig if isinstance(error, DBAPIError) else error
-    return StoreFailure(f"{type(original).__name__}: {original}", transient=is_transient(error))
+    return StoreFailure(f"{type(original).__name__}: {original}", transient=is_transient(error), full=is_full(error))
 
 
 class Database:
@@ -243,17 +327,23 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.dialect = engine.dialect.name
-        # PostgreSQL answers a single SELECT in one round trip instead of three when nothing is begun; each store
-        # method is one statement, and READ COMMITTED promises no more.
-        self._readers = autocommitting(engine) if self.dialect == POSTGRESQL else engine
+        self._readers = autocommitting(engine) if reads_singly(self.dialect) else engine
         self._writers = engine.execution_options(**{WRITES: True})
+        # On it nothing begins but what is begun here.
+        self._plain = engine.execution_options(**{NO_TRANSACTION: True})
         # SQLite has one writer. Threads of one process queue for it here: its own waiting sleeps and is not fair.
         self._gate = threading.Lock() if self.dialect == SQLITE else None
         self._thread = threading.local()
+        self.before_commit: Callable[[Callable[[], Connection]], None] | None = None
+        """Called at the end of each transaction for writing, with what gives SQLAlchemy's connection."""
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Open a transaction for reading; it never waits for a writer."""
+        if not is_watched(self.engine):
+            with self._borrowed() as borrowed:
+                yield Transaction(borrowed, writable=False)
+            return
         try:
             with self._readers.connect() as connection:
                 yield Transaction(connection, writable=False)
@@ -264,11 +354,60 @@ class Database:
     def writing(self) -> Iterator[Transaction]:
         """Open a transaction for writing: commits at the end, rolls back when the block raises."""
         with self._turn():
+            if not is_watched(self.engine):
+                with self._borrowed(writes=True) as borrowed:
+                    yield Transaction(borrowed, writable=True)
+                    self._before_commit(lambda: borrowed.connection)
+                return
             try:
                 with self._writers.begin() as connection:
                     yield Transaction(connection, writable=True)
+                    self._before_commit(lambda: connection)
             except SQLAlchemyError as error:
                 raise failure(error) from error
+
+    def _before_commit(self, connection: Callable[[], Connection]) -> None:
+        if self.before_commit is not None:
+            self.before_commit(connection)
+
+    @contextmanager
+    def _borrowed(self, *, writes: bool = False) -> Iterator[Borrowed]:
+        """Lend a connection, in a transaction unless it is only read and needs none."""
+        singly = not writes and reads_singly(self.dialect)
+        begin = None if singly else begin_statement(self.dialect, writes=writes)
+        try:
+            with borrowed(self._plain, autocommit=singly, begins=writes) as lent:
+                if begin is not None:
+                    lent.driver.cursor().execute(begin)
+                yield lent
+                if writes:
+                    lent.commit()
+        except (*DRIVER_ERRORS, SQLAlchemyError) as error:
+            if isinstance(error, INTEGRITY_ERRORS) and is_duplicate(error):
+                # Told by the commit, because nobody waited for the statement's own answer.
+                raise DuplicateRecord(str(error)) from error
+            raise failure(error) from error
+
+    @contextmanager
+    def turn_taken(self) -> Iterator[None]:
+        """Refuse transactions for writing in this thread: it is in another one, which they would wait for."""
+        with self._marked(writes=True):
+            yield
+
+    @contextmanager
+    def turn_given_back(self) -> Iterator[None]:
+        """Allow them again, although the thread was marked."""
+        with self._marked(writes=False):
+            yield
+
+    @contextmanager
+    def _marked(self, *, writes: bool) -> Iterator[None]:
+        before = getattr(self._thread, "writes", False)
+        self._thread.writes = writes
+        try:
+            yield
+        finally:
+            self._thread.writes = before
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

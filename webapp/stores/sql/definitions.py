@@ -16,6 +16,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    literal_column,
     null,
     or_,
     select,
@@ -30,14 +31,15 @@ from webapp.stores import rows
 from webapp.stores.keywords import SEPARATOR, fold_keyword
 from webapp.stores.ordering import Order, definition_order
 from webapp.stores.sql.database import Transaction, scope
-from webapp.stores.sql.dialects import Instant, contains
+from webapp.stores.sql.dialects import MARIADB, Instant, contains
 from webapp.stores.sql.queries import by_key, of_tenant, order_by, total_of, window
 from webapp.stores.sql.tables import PLATFORM_SET, SETS, TENANT_SET, TableSet
 
+PUBLISHED: ColumnElement[str] = literal_column("'Published'")
 MAX_VERSION = 2**31 - 1
 """What the column of versions can hold."""
 
-_SUMMARY = (
+SUMMARY = (
     "id",
     "name",
     "version",
@@ -60,13 +62,15 @@ class _Statements:
 
     def __init__(self, tables: TableSet) -> None:
         table = tables.definitions
-        summary = [table.c[name] for name in _SUMMARY]
+        summary = [table.c[name] for name in SUMMARY]
         named = by_key(table, "name")
         newest = table.c.version.desc()
         self.find = select(table.c.document).where(*by_key(table))
         self.header = select(*summary).where(*by_key(table))
         self.by_version = select(*summary).where(*named, table.c.version == bindparam("p_version"))
-        self.latest_published = select(*summary).where(*named, table.c.status == "Published").order_by(newest).limit(1)
+        # Spelled out, so that the index of published versions serves whatever their number.
+        published = table.c.status == PUBLISHED
+        self.latest_published = select(*summary).where(*named, published).order_by(newest).limit(1)
         self.highest = select(*summary).where(*named).order_by(newest).limit(1)
         self.max_version = select(func.max(table.c.version)).where(*named)
         self.insert = insert(table)
@@ -93,8 +97,8 @@ class SqlDefinitions:
 
     def find(self, partition: Partition, definition_id: str) -> WorkflowDefinition | None:
         """Return the definition, or None."""
-        text = self._transaction.read(_of(partition).find, scope(partition, p_id=definition_id)).scalar()
-        return None if text is None else decode(text, WorkflowDefinition)
+        found = self._transaction.rows(_of(partition).find, scope(partition, p_id=definition_id))
+        return decode(found[0][0], WorkflowDefinition) if found else None
 
     def header(self, partition: Partition, definition_id: str) -> DefinitionSummary | None:
         """Return the columns of the definition."""
@@ -143,7 +147,7 @@ class SqlDefinitions:
         """Return a page of summaries."""
         filters = _filters(query)
         principals = tuple(name for name in filters if name.startswith("p_principal_"))
-        shape = (partition is not None, frozenset(filters), len(principals), query.latest)
+        shape = (self._transaction.dialect, partition is not None, frozenset(filters), len(principals), query.latest)
         page, count = _list_statements(*shape, definition_order(query.paging.sorts))
         parameters = scope(partition, **filters)
         found = self._transaction.read(page, {**parameters, **window(query.paging)}).mappings().all()
@@ -161,8 +165,8 @@ class SqlDefinitions:
         return self._transaction.read(_of(partition).categories, scope(partition)).scalars().all()
 
     def _summary(self, statement: Select[*tuple[Any, ...]], parameters: dict[str, Any]) -> DefinitionSummary | None:
-        row = self._transaction.read(statement, parameters).mappings().first()
-        return None if row is None else rows.definition_summary(row)
+        found = self._transaction.mappings(statement, parameters)
+        return rows.definition_summary(found[0]) if found else None
 
 
 def _of(partition: Partition) -> _Statements:
@@ -193,13 +197,13 @@ def _filters(query: DefinitionQuery) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _list_statements(
-    tenant: bool, filters: frozenset[str], principals: int, latest: bool, order: tuple[Order, ...]
+    dialect: str, tenant: bool, filters: frozenset[str], principals: int, latest: bool, order: tuple[Order, ...]
 ) -> tuple[Select[*tuple[Any, ...]], Select[*tuple[Any, ...]]]:
     tables = TENANT_SET if tenant else PLATFORM_SET
     table = tables.definitions
     conditions = [of_tenant(table), *_conditions(tables, filters, principals)]
     if latest:
-        conditions.append(_is_latest(tables))
+        conditions.append(_is_latest(dialect, tables))
     drafts = table.alias("drafts")
     draft_version = (
         select(func.max(drafts.c.version))
@@ -208,7 +212,7 @@ def _list_statements(
     )
     page = (
         select(
-            *(table.c[name] for name in _SUMMARY),
+            *(table.c[name] for name in SUMMARY),
             _running(tables, latest).label("running_instances"),
             (draft_version if latest else null()).label("draft_version"),
         )
@@ -260,8 +264,25 @@ def _running(tables: TableSet, latest: bool) -> ColumnElement[int]:
     )
 
 
-def _is_latest(tables: TableSet) -> ColumnElement[bool]:
+def _is_latest(dialect: str, tables: TableSet) -> ColumnElement[bool]:
     """Return the condition for a name's latest published version, else its highest."""
+    if dialect == MARIADB:
+        return _is_latest_ranked(tables)
+    named, other = tables.definitions.alias("named"), tables.definitions.alias("other")
+    first = select(func.min(named.c.name).label("name")).where(of_tenant(named)).cte("names", recursive=True)
+    following = select(func.min(other.c.name)).where(other.c.name > first.c.name, of_tenant(other))
+    # From one name to the next by the index, past all versions of each.
+    names = first.union_all(select(following.scalar_subquery()).where(first.c.name.is_not(None)))
+    version = tables.definitions.alias("version")
+    of_name = select(version.c.id).where(version.c.name == names.c.name, of_tenant(version))
+    newest = of_name.order_by(version.c.version.desc()).limit(1)
+    published = newest.where(version.c.status == PUBLISHED).correlate(names).scalar_subquery()
+    chosen = func.coalesce(published, newest.correlate(names).scalar_subquery())
+    return tables.definitions.c.id.in_(select(chosen).where(names.c.name.is_not(None)))
+
+
+def _is_latest_ranked(tables: TableSet) -> ColumnElement[bool]:
+    """Do as ``_is_latest`` does, by all versions: MariaDB has no subqueries where a query goes on from itself."""
     table = tables.definitions.alias("versions")
     rank = (
         func.row_number()

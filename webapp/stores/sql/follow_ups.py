@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, select, update
 
 from webapp.engine.instances.journal import FollowUp
 from webapp.engine.ports.stores import Partition
 from webapp.stores import journal_rows
-from webapp.stores.sql.claims import any_of, claim, free_claims, is_due, is_free
+from webapp.stores.sql.claims import (
+    any_of,
+    claim,
+    earliest_of,
+    free_claims,
+    is_due,
+    is_free,
+    of_other_partitions,
+    sets_but,
+    tenants_of,
+)
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import Instant, upsert
 from webapp.stores.sql.queries import by_key, columns
@@ -36,13 +47,6 @@ class Statements:
     def __init__(self, dialect: str, tables: TableSet) -> None:
         table = tables.follow_ups
         full = columns(table, *_MODEL)
-        self.claimable = (
-            select(*full)
-            .where(is_due(table), is_free(table))
-            .order_by(table.c.due_at, table.c.id)
-            .limit(bindparam("p_limit"))
-            .with_for_update(skip_locked=True)
-        )
         self.claimable_one = select(*full).where(*by_key(table), is_free(table)).with_for_update(skip_locked=True)
         self.save = upsert(dialect, table)
         self.delete = delete(table).where(*by_key(table))
@@ -56,6 +60,40 @@ class Statements:
                 claimed_until=None,
             )
         )
+
+
+def _claimable(tables: TableSet, some_without: bool) -> Sequence[ColumnElement[bool]]:
+    table = tables.follow_ups
+    others = (of_other_partitions(table),) if tables.tenant and some_without else ()
+    return is_due(table), is_free(table), *others
+
+
+@lru_cache(maxsize=8)
+def _claim_statement(tenant: bool, some_without: bool) -> Select[*tuple[Any, ...]]:
+    tables = TENANT_SET if tenant else PLATFORM_SET
+    table = tables.follow_ups
+    return (
+        select(*columns(table, *_MODEL))
+        .where(*_claimable(tables, some_without))
+        .order_by(table.c.due_at, table.c.id)
+        .limit(bindparam("p_limit"))
+        .with_for_update(skip_locked=True)
+    )
+
+
+@lru_cache(maxsize=8)
+def _any_statement(platform: bool, some_without: bool) -> Select[*tuple[Any, ...]]:
+    chosen = SETS if platform else (TENANT_SET,)
+    return any_of((tables.follow_ups, _claimable(tables, some_without)) for tables in chosen)
+
+
+@lru_cache(maxsize=8)
+def _next_statement(platform: bool, some_without: bool) -> Select[*tuple[Any, ...]]:
+    chosen = SETS if platform else (TENANT_SET,)
+    return earliest_of(
+        (tables.follow_ups, (of_other_partitions(tables.follow_ups),) if tables.tenant and some_without else ())
+        for tables in chosen
+    )
 
 
 @lru_cache(maxsize=8)
@@ -73,19 +111,30 @@ class SqlFollowUps:
     def _of(self, partition: Partition) -> Statements:
         return statements(self._transaction.dialect, partition is not None)
 
-    def any_due(self, now: datetime) -> bool:
+    def any_due(self, now: datetime, without: Collection[Partition] = ()) -> bool:
         """Whether there is something to claim."""
-        return bool(self._transaction.read(_ANY_DUE, {"p_now": now}).scalar())
+        tenants = tenants_of(without)
+        parameters = {"p_now": now, **({"p_without": tenants} if tenants else {})}
+        statement = _any_statement(None not in without, bool(tenants))
+        return bool(self._transaction.read(statement, parameters).scalar())
 
-    def claim_due(self, now: datetime, limit: int, token: str, until: datetime) -> Sequence[FollowUp]:
-        """Claim due follow-ups of all partitions; the claim stands from the commit on."""
-        parameters = {"p_now": now, "p_limit": limit}
-        dialect = self._transaction.dialect
-        found = [
-            (tables.follow_ups, row)
-            for tables in SETS
-            for row in self._transaction.read(statements(dialect, tables.tenant).claimable, parameters).mappings()
-        ]
+    def next_due(self, without: Collection[Partition] = ()) -> datetime | None:
+        """Return the earliest due time of unclaimed follow-ups."""
+        tenants = tenants_of(without)
+        statement = _next_statement(None not in without, bool(tenants))
+        return self._transaction.read(statement, {"p_without": tenants} if tenants else {}).scalar()
+
+    def claim_due(
+        self, now: datetime, limit: int, token: str, until: datetime, without: Collection[Partition] = ()
+    ) -> Sequence[FollowUp]:
+        """Claim due follow-ups of all partitions but some; the claim stands from the commit on."""
+        tenants = tenants_of(without)
+        found = []
+        for tables in sets_but(without):
+            some_without = tables.tenant and bool(tenants)
+            parameters = {"p_now": now, "p_limit": limit, **({"p_without": tenants} if some_without else {})}
+            statement = _claim_statement(tables.tenant, some_without)
+            found += [(tables.follow_ups, row) for row in self._transaction.read(statement, parameters).mappings()]
         found.sort(key=lambda item: (item[1]["due_at"], item[1]["id"]))
         claim(self._transaction, found[:limit], token, until)
         return [journal_rows.follow_up(row) for _, row in found[:limit]]
@@ -102,9 +151,9 @@ class SqlFollowUps:
         claim(self._transaction, [(tables.follow_ups, row)], token, until)
         return journal_rows.follow_up(row)
 
-    def delete(self, partition: Partition, follow_up_id: str) -> None:
-        """Delete a follow-up."""
-        self._transaction.write(self._of(partition).delete, scope(partition, p_id=follow_up_id))
+    def delete(self, partition: Partition, follow_up_id: str) -> bool:
+        """Delete a follow-up; False: it was gone."""
+        return self._transaction.write_counted(self._of(partition).delete, scope(partition, p_id=follow_up_id)) > 0
 
     def push_back(self, partition: Partition, follow_up_id: str, due_at: datetime, failures: int) -> None:
         """Set a new due time and drop the claim."""
@@ -114,6 +163,3 @@ class SqlFollowUps:
     def release_claims(self, token_prefix: str) -> int:
         """Free every claim whose token begins so."""
         return sum(free_claims(self._transaction, tables.follow_ups, token_prefix) for tables in SETS)
-
-
-_ANY_DUE = any_of((tables.follow_ups, (is_due(tables.follow_ups), is_free(tables.follow_ups))) for tables in SETS)

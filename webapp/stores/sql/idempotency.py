@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from functools import lru_cache
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import bindparam, select
 
 from webapp.engine.numbers import decode, encode
 from webapp.engine.ports.stores import IdempotencyRecord, Partition
 from webapp.stores.rows import of_table
+from webapp.stores.sql.chunks import delete_some
 from webapp.stores.sql.database import Transaction
 from webapp.stores.sql.database import scope as scoped
 from webapp.stores.sql.dialects import Instant, upsert
@@ -26,7 +27,8 @@ class Statements:
             table.c.scope, table.c.body_hash, table.c.status, table.c.headers, table.c.body, table.c.created_at
         ).where(*by_key(table, "scope"), table.c.created_at >= bindparam("p_not_before", type_=Instant()))
         self.save = upsert(dialect, table)
-        self.purge = delete(table).where(table.c.created_at < bindparam("p_before", type_=Instant()), of_tenant(table))
+        old = table.c.created_at < bindparam("p_before", type_=Instant())
+        self.purge = delete_some(table, old, of_tenant(table), order=table.c.created_at)
 
 
 @lru_cache(maxsize=8)
@@ -66,6 +68,7 @@ class SqlIdempotency:
         }
         self._transaction.write(self._of(partition).save, of_table(partition, row))
 
-    def purge(self, partition: Partition, before: datetime) -> int:
-        """Delete records older than *before*."""
-        return self._transaction.write(self._of(partition).purge, scoped(partition, p_before=before)).rowcount
+    def purge(self, partition: Partition, before: datetime, limit: int) -> int:
+        """Delete at most *limit* records older than *before*."""
+        parameters = scoped(partition, p_before=before, p_limit=limit)
+        return self._transaction.write(self._of(partition).purge, parameters).rowcount

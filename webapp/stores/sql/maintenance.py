@@ -14,14 +14,18 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, Engine, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from webapp.stores.sql.database import WRITES, Database, create_database, failure
-from webapp.stores.sql.dialects import POSTGRESQL
+from webapp.stores.sql.backfills import fill_all
+from webapp.stores.sql.columns import METADATA
+from webapp.stores.sql.database import Database, create_database, failure
+from webapp.stores.sql.dialects import support
+from webapp.stores.sql.dialects.migrating import one_at_a_time
+from webapp.stores.sql.dialects.sessions import WRITES
+from webapp.stores.sql.dialects.support import Refusal
+from webapp.stores.sql.keyword_index import rebuild
 
 Answer = TypeVar("Answer")
 
 _PACKAGE = Path(__file__).resolve().parents[2]
-_MIGRATION_LOCK = 0x57617970
-"""Key of PostgreSQL's advisory lock: two starts migrate once."""
 
 
 def migrations_folder() -> Path:
@@ -42,25 +46,44 @@ def head() -> str | None:
     return ScriptDirectory.from_config(_config()).get_current_head()
 
 
-def upgrade(target: Engine | str | URL) -> str | None:
+def upgrade(target: Engine | str | URL, revision: str = "head") -> str | None:
     """Bring the database to head and return the revision it was at; of two that start together one migrates.
+
+    Rows from before a column was there get its value afterwards, batch by batch, while others work (``backfills``).
+
+    :raises webapp.engine.ports.stores.StoreFailure: the database cannot be reached or changed.
+    """
+    with _engine(target) as engine:
+        try:
+            writers = engine.execution_options(**{WRITES: True})
+            with writers.begin() as connection, one_at_a_time(connection):
+                before = _revision(connection)
+                config = _config()
+                config.attributes["connection"] = connection
+                command.upgrade(config, revision)
+            if revision == "head":
+                fill_all(engine)
+            return before
+        except SQLAlchemyError as error:
+            raise failure(error) from error
+
+
+def reindex(target: Engine | str | URL) -> list[str]:
+    """Make the database's index of keywords anew, and return what was made: nothing where there is none.
 
     :raises webapp.engine.ports.stores.StoreFailure: the database cannot be reached or changed.
     """
     with _engine(target) as engine:
         try:
             with engine.execution_options(**{WRITES: True}).begin() as connection:
-                if connection.dialect.name == POSTGRESQL:
-                    # Another start's migration takes as long as it takes.
-                    connection.execute(text("SET LOCAL lock_timeout = 0"))
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-                before = _revision(connection)
-                config = _config()
-                config.attributes["connection"] = connection
-                command.upgrade(config, "head")
-                return before
+                return rebuild(connection)
         except SQLAlchemyError as error:
             raise failure(error) from error
+
+
+def unsupported(engine: Engine) -> Refusal | None:
+    """Return why the server cannot hold the stores (the key of a message and its parameters), or None."""
+    return support.unsupported(engine, sorted(METADATA.tables))
 
 
 def current(target: Engine | str | URL) -> str | None:

@@ -2,65 +2,23 @@
 
 No foreign key crosses a database: what may lie in a tenant's own database has none. Columns are those that
 lists filter, sort and show by; the document holds the whole model. Null columns that most rows leave empty have
-partial indexes, so that a user task costs nothing in the index of due times.
+partial indexes, so that a user task costs nothing in the index of due times; in MariaDB, which has none, whole ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+from sqlalchemy import Column, Computed, Index, Table, and_
+from sqlalchemy import literal_column as literal
 
 from webapp.engine.ports.stores import Partition
-from webapp.stores.sql.dialects import Instant, ordinal_text
-
-METADATA = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    }
-)
-
-
-def _text(name: str, *, required: bool = False) -> Column[str]:
-    return Column(name, ordinal_text(), nullable=not required)
-
-
-def _long(name: str, *, required: bool = False) -> Column[str]:
-    return Column(name, Text(), nullable=not required)
-
-
-def _instant(name: str, *, required: bool = False) -> Column[object]:
-    return Column(name, Instant(), nullable=not required)
-
-
-def _integer(name: str) -> Column[int]:
-    return Column(name, Integer(), nullable=False)
-
-
-def _big(name: str, *, required: bool = True) -> Column[int]:
-    return Column(name, BigInteger(), nullable=not required)
-
-
-def _flag(name: str) -> Column[bool]:
-    return Column(name, Boolean(), nullable=False)
+from webapp.stores.keywords import SORT_KEY_LENGTH
+from webapp.stores.sql.columns import big, flag, instant, integer, long, text, wide
+from webapp.stores.sql.dialects import long_bytes, ordinal_text
+from webapp.stores.sql.keyword_index import brief, index_words
+from webapp.stores.sql.notice_tables import NoticeTables
+from webapp.stores.sql.table_factory import WORD_LENGTH
 
 
 @dataclass(frozen=True)
@@ -76,15 +34,22 @@ class TableSet:
     task_records: Table
     task_copies: Table
     audit: Table
+    audit_heads: Table
     idempotency: Table
     timer_firings: Table
+    outbox: Table
+    notices: Table
+    deliveries: Table
+    delivery_attempts: Table
+    stored_signals: Table
+    batches: Table
+    batch_items: Table
+    purge_marks: Table
+    purge_runs: Table
 
 
-class _Factory:
+class _Factory(NoticeTables):
     """Makes one set of tables."""
-
-    def __init__(self, *, tenant: bool) -> None:
-        self.tenant = tenant
 
     def make(self) -> TableSet:
         return TableSet(
@@ -97,162 +62,174 @@ class _Factory:
             task_records=self._task_records(),
             task_copies=self._task_copies(),
             audit=self._audit(),
+            audit_heads=self._audit_heads(),
             idempotency=self._idempotency(),
             timer_firings=self._timer_firings(),
+            outbox=self._outbox(),
+            notices=self._notices(),
+            deliveries=self._deliveries(),
+            delivery_attempts=self._delivery_attempts(),
+            stored_signals=self._stored_signals(),
+            batches=self._batches(),
+            batch_items=self._batch_items(),
+            purge_marks=self._purge_marks(),
+            purge_runs=self._purge_runs(),
         )
-
-    def _table(self, name: str, key: Sequence[str], *columns: Column[Any]) -> Table:
-        own = [_text("tenant_id", required=True)] if self.tenant else []
-        prefix = "" if self.tenant else "platform_"
-        return Table(prefix + name, METADATA, *own, *columns, PrimaryKeyConstraint(*key))
-
-    def _of_tenant(self, *columns: str) -> list[str]:
-        return ["tenant_id", *columns] if self.tenant else [*columns]
-
-    def _index(
-        self, table: Table, *columns: str, by_tenant: bool = False, filled: str | None = None, empty: str | None = None
-    ) -> None:
-        names = self._of_tenant(*columns) if by_tenant else [*columns]
-        where = None
-        if filled is not None:
-            where = table.c[filled].is_not(None)
-        if empty is not None:
-            where = table.c[empty].is_(None)
-        Index(None, *(table.c[name] for name in names), sqlite_where=where, postgresql_where=where)
 
     def _definitions(self) -> Table:
         table = self._table(
             "definitions",
             ["id"],
-            _text("id", required=True),
-            _big("revision"),
-            _text("name", required=True),
-            _integer("version"),
-            _text("display_name", required=True),
-            _text("title_sort_key", required=True),
-            _text("search_text", required=True),
-            _long("description"),
-            _text("category"),
-            _text("startable_by"),
-            _text("status", required=True),
-            _integer("status_rank"),
-            _instant("created_at", required=True),
-            _text("created_by"),
-            _instant("updated_at"),
-            _text("updated_by"),
-            _instant("published_at"),
-            _text("published_by"),
-            _long("publish_note"),
-            _text("start_signal"),
-            _long("document", required=True),
+            text("id", required=True),
+            big("revision"),
+            text("name", required=True),
+            integer("version"),
+            wide("display_name", required=True),
+            text("title_sort_key", required=True, length=SORT_KEY_LENGTH),
+            wide("search_text", required=True),
+            long("description"),
+            text("category"),
+            wide("startable_by"),
+            text("status", required=True, length=WORD_LENGTH),
+            integer("status_rank"),
+            instant("created_at", required=True),
+            text("created_by"),
+            instant("updated_at"),
+            text("updated_by"),
+            instant("published_at"),
+            text("published_by"),
+            long("publish_note"),
+            text("start_signal"),
+            long("document", required=True),
         )
         unique = ["name", "tenant_id", "version"] if self.tenant else ["name", "version"]
         Index(f"uq_{table.name}_{'_'.join(unique)}", *(table.c[name] for name in unique), unique=True)
+        # The latest version in a status, however many there are.
+        self._index(table, "name", "status", "version", by_tenant=True)
         return table
 
     def _instances(self) -> Table:
         table = self._table(
             "instances",
             ["id"],
-            _text("id", required=True),
-            _big("revision"),
-            _big("sequence"),
-            _big("last_sequence"),
-            _text("definition_id", required=True),
-            _text("definition_name", required=True),
-            _integer("definition_version"),
-            _text("title", required=True),
-            _text("title_sort_key", required=True),
-            _text("search_text", required=True),
-            _text("status", required=True),
-            _integer("status_rank"),
-            _text("correlation_id"),
-            _text("starter_id"),
-            _text("requested_by"),
-            _text("parent_instance_id"),
-            _text("parent_node_instance_id"),
-            _text("root_instance_id", required=True),
-            _integer("depth"),
-            _instant("created_at", required=True),
-            _instant("started_at"),
-            _instant("ended_at"),
-            _long("fault"),
-            _text("fault_node_id"),
-            _text("fault_node_instance_id"),
-            _long("cancellation_reason"),
-            _text("outcome"),
-            _instant("scheduled_at"),
-            _text("command_id"),
-            _long("document", required=True),
+            text("id", required=True),
+            big("revision"),
+            big("sequence"),
+            big("last_sequence"),
+            text("definition_id", required=True),
+            text("definition_name", required=True),
+            integer("definition_version"),
+            wide("title", required=True),
+            text("title_sort_key", required=True, length=SORT_KEY_LENGTH),
+            wide("search_text", required=True),
+            text("status", required=True, length=WORD_LENGTH),
+            integer("status_rank"),
+            text("correlation_id"),
+            text("starter_id"),
+            text("requested_by"),
+            text("parent_instance_id"),
+            text("parent_node_instance_id"),
+            text("root_instance_id", required=True),
+            integer("depth"),
+            instant("created_at", required=True),
+            instant("started_at"),
+            instant("ended_at"),
+            long("fault"),
+            text("fault_node_id"),
+            text("fault_node_instance_id"),
+            long("cancellation_reason"),
+            text("outcome"),
+            instant("scheduled_at"),
+            text("command_id"),
+            long("document", required=True),
         )
         self._index(table, "parent_instance_id", by_tenant=True, filled="parent_instance_id")
         self._index(table, "correlation_id", by_tenant=True, filled="correlation_id")
         self._index(table, "ended_at", by_tenant=True, filled="ended_at")
-        self._index(table, "created_at", by_tenant=True)
-        self._index(table, "starter_id", "created_at", by_tenant=True)
-        self._index(table, "status", "created_at", by_tenant=True)
-        self._index(table, "status", "definition_name", by_tenant=True)
+        # With the whole order of the list, so that a page far down is found in the index alone.
+        age = ("created_at", "sequence", "id")
+        self._covering(table, "newest", age, ["status", "parent_instance_id"])
+        self._covering(table, "status", ["status", *age], ["parent_instance_id"])
+        self._index(table, "starter_id", *age, by_tenant=True)
+        self._index(table, "definition_name", "status", "definition_id", by_tenant=True)
+        # For purging: ended roots in the order of their end, and the children of a tree.
+        self._index(
+            table, "status", "ended_at", "sequence", by_tenant=True, filled="ended_at", empty="parent_instance_id"
+        )
+        self._index(table, "root_instance_id", by_tenant=True, filled="parent_instance_id")
+        index_words(table, "search_text")
         return table
 
     def _node_instances(self) -> Table:
         table = self._table(
             "node_instances",
             ["id"],
-            _text("id", required=True),
-            _big("sequence"),
-            _text("instance_id", required=True),
-            _text("node_id", required=True),
-            _text("status", required=True),
-            _instant("started_at", required=True),
-            _long("document", required=True),
+            text("id", required=True),
+            big("sequence"),
+            text("instance_id", required=True),
+            text("node_id", required=True),
+            text("status", required=True, length=WORD_LENGTH),
+            instant("started_at", required=True),
+            long("document", required=True),
         )
         self._index(table, "instance_id", "status")
         self._index(table, "instance_id", "sequence")
         return table
 
     def _bookmarks(self) -> Table:
+        searched = brief("search_title", "search_instance_text")
         table = self._table(
             "bookmarks",
             ["id"],
-            _text("id", required=True),
-            _big("sequence"),
-            _text("instance_id"),
-            _text("root_instance_id"),
-            _text("node_id"),
-            _text("node_instance_id"),
-            _text("kind", required=True),
-            _text("key"),
-            _text("correlation_id"),
-            _instant("created_at", required=True),
-            _instant("due_at"),
-            _instant("original_due_at"),
-            _instant("available_at"),
-            _text("claim_token"),
-            _instant("claimed_until"),
-            _integer("failures"),
-            _text("worker_id"),
-            _text("lock_token"),
-            _instant("task_due_at"),
-            _integer("priority"),
-            _text("title"),
-            _text("title_sort_key", required=True),
-            _text("instance_title"),
-            _text("definition_name"),
-            _text("definition_title"),
-            _text("starter_id"),
-            _text("instance_status"),
-            _text("search_title"),
-            _text("search_instance_text"),
-            _text("claimed_by"),
-            _flag("claimable"),
-            _integer("signers_done"),
-            _integer("signers_total"),
-            _instant("opened_at"),
-            _long("document", required=True),
+            text("id", required=True),
+            big("sequence"),
+            text("instance_id"),
+            text("root_instance_id"),
+            text("node_id"),
+            text("node_instance_id"),
+            text("kind", required=True, length=WORD_LENGTH),
+            text("key"),
+            text("correlation_id"),
+            instant("created_at", required=True),
+            instant("due_at"),
+            instant("original_due_at"),
+            instant("available_at"),
+            text("claim_token"),
+            instant("claimed_until"),
+            integer("failures"),
+            text("worker_id"),
+            text("lock_token"),
+            instant("task_due_at"),
+            integer("priority"),
+            wide("title"),
+            text("title_sort_key", required=True, length=SORT_KEY_LENGTH),
+            wide("instance_title"),
+            text("definition_name"),
+            wide("definition_title"),
+            text("starter_id"),
+            text("instance_status", length=WORD_LENGTH),
+            wide("search_title"),
+            wide("search_instance_text"),
+            text("claimed_by"),
+            flag("claimable"),
+            integer("signers_done"),
+            integer("signers_total"),
+            instant("opened_at"),
+            long("document", required=True),
+            Column("search_brief", ordinal_text(), Computed(searched, persisted=True)),
         )
+        is_task = table.c.kind == literal("'UserTask'")
         self._index(table, "instance_id")
         # The key first: a poller asks for kinds alone, and must go by due time.
-        self._index(table, "key", "kind", "created_at")
+        self._index(table, "key", "kind", "created_at", where=table.c.kind != literal("'UserTask'"))
+        state = ("instance_status", "available_at")
+        shown = (*state, "claimed_by", "claimable", "task_due_at", "priority", "search_brief")
+        age = ("created_at", "sequence", "id")
+        self._covering(table, "inbox", ["key", *age], shown, is_task)
+        self._covering(table, "tasks", ["priority", *age], [*state, "definition_name"], is_task)
+        is_dated = and_(is_task, table.c.task_due_at.is_not(None))
+        self._covering(table, "tasks_due", ["task_due_at", *age], state, is_dated)
+        index_words(table, "search_title", "search_instance_text", where=is_task)
         self._index(table, "due_at", by_tenant=True, filled="due_at")
         if self.tenant:
             # One query claims what is due of all partitions of the database.
@@ -264,16 +241,16 @@ class _Factory:
         table = self._table(
             "follow_ups",
             ["id"],
-            _text("id", required=True),
-            _text("action", required=True),
-            _text("source_instance_id"),
-            _text("target_instance_id"),
-            _long("payload", required=True),
-            _instant("created_at", required=True),
-            _instant("due_at", required=True),
-            _text("claim_token"),
-            _instant("claimed_until"),
-            _integer("failures"),
+            text("id", required=True),
+            text("action", required=True),
+            text("source_instance_id"),
+            text("target_instance_id"),
+            long("payload", required=True),
+            instant("created_at", required=True),
+            instant("due_at", required=True),
+            text("claim_token"),
+            instant("claimed_until"),
+            integer("failures"),
         )
         self._index(table, "due_at")
         self._index(table, "claim_token", filled="claim_token")
@@ -283,48 +260,49 @@ class _Factory:
         table = self._table(
             "task_records",
             ["task_id", "round"],
-            _text("task_id", required=True),
-            _integer("round"),
-            _big("sequence"),
-            _text("instance_id", required=True),
-            _text("root_instance_id", required=True),
-            _text("node_id", required=True),
-            _text("node_instance_id", required=True),
-            _text("definition_name", required=True),
-            _text("definition_title", required=True),
-            _text("instance_title", required=True),
-            _text("starter_id"),
-            _text("title", required=True),
-            _text("title_sort_key", required=True),
-            _text("search_title", required=True),
-            _text("search_instance_text", required=True),
-            _text("assignee_id", required=True),
-            _text("actor_id"),
-            _text("on_behalf_of"),
-            _flag("as_operator"),
-            _text("outcome"),
-            _long("comment"),
-            _integer("priority"),
-            _instant("task_due_at"),
-            _instant("created_at", required=True),
-            _instant("opened_at"),
-            _instant("ended_at"),
-            _text("end_reason"),
+            text("task_id", required=True),
+            integer("round"),
+            big("sequence"),
+            text("instance_id", required=True),
+            text("root_instance_id", required=True),
+            text("node_id", required=True),
+            text("node_instance_id", required=True),
+            text("definition_name", required=True),
+            wide("definition_title", required=True),
+            wide("instance_title", required=True),
+            text("starter_id"),
+            wide("title", required=True),
+            text("title_sort_key", required=True, length=SORT_KEY_LENGTH),
+            wide("search_title", required=True),
+            wide("search_instance_text", required=True),
+            text("assignee_id", required=True),
+            text("actor_id"),
+            text("on_behalf_of"),
+            flag("as_operator"),
+            text("outcome"),
+            long("comment"),
+            integer("priority"),
+            instant("task_due_at"),
+            instant("created_at", required=True),
+            instant("opened_at"),
+            instant("ended_at"),
+            text("end_reason"),
         )
         self._index(table, "instance_id")
         self._index(table, "assignee_id")
-        self._index(table, "actor_id", "ended_at", filled="actor_id")
+        ends = table.c.actor_id.is_not(None)
+        self._covering(table, "done", ["actor_id", "ended_at", "sequence", "task_id", "round"], ["end_reason"], ends)
         return table
 
     def _task_copies(self) -> Table:
         table = self._table(
             "task_copies",
             ["task_id", "user_id"],
-            _text("task_id", required=True),
-            _text("user_id", required=True),
-            _text("instance_id", required=True),
-            _instant("created_at", required=True),
-            _instant("read_at"),
+            text("task_id", required=True),
+            text("user_id", required=True),
+            text("instance_id", required=True),
+            instant("created_at", required=True),
+            instant("read_at"),
         )
         self._index(table, "user_id", "created_at")
         self._index(table, "instance_id")
@@ -334,55 +312,155 @@ class _Factory:
         table = self._table(
             "audit",
             ["id"],
-            _text("id", required=True),
-            _big("sequence"),
-            _instant("at", required=True),
-            _text("actor_id"),
-            _text("on_behalf_of"),
-            _text("action", required=True),
-            _text("definition_id"),
-            _text("instance_id"),
-            _text("task_id"),
-            _text("node_id"),
-            _text("outcome"),
-            _long("comment"),
-            _long("reason"),
-            _text("request_id"),
-            _text("command_id"),
-            _long("before"),
-            _long("after"),
-            _big("seal_number", required=False),
-            _text("hash"),
+            text("id", required=True),
+            big("sequence"),
+            instant("at", required=True),
+            text("actor_id"),
+            text("on_behalf_of"),
+            text("action", required=True),
+            text("definition_id"),
+            text("instance_id"),
+            text("task_id"),
+            text("node_id"),
+            text("outcome"),
+            long("comment"),
+            long("reason"),
+            text("request_id"),
+            text("command_id"),
+            long("before"),
+            long("after"),
+            big("seal_number", required=False),
+            text("hash"),
         )
         self._index(table, "instance_id", filled="instance_id")
         self._index(table, "definition_id", empty="instance_id")
+        # Rows leave the index when they are sealed, so it holds the last seconds' ones.
+        self._index(table, "sequence", by_tenant=True, empty="seal_number")
+        self._unique(table, "seal_number")
         return table
+
+    def _audit_heads(self) -> Table:
+        return self._table(
+            "audit_heads",
+            self._of_tenant("seal_number"),
+            big("seal_number"),
+            text("hash", required=True),
+            instant("at", required=True),
+        )
 
     def _idempotency(self) -> Table:
         table = self._table(
             "idempotency",
             self._of_tenant("scope"),
-            _text("scope", required=True),
-            _text("body_hash", required=True),
-            _integer("status"),
-            _long("headers", required=True),
-            Column("body", LargeBinary(), nullable=False),
-            _instant("created_at", required=True),
+            text("scope", required=True),
+            text("body_hash", required=True),
+            integer("status"),
+            long("headers", required=True),
+            Column("body", long_bytes(), nullable=False),
+            instant("created_at", required=True),
         )
-        self._index(table, "created_at")
+        self._index(table, "created_at", by_tenant=True)
         return table
 
     def _timer_firings(self) -> Table:
-        return self._table(
+        table = self._table(
             "timer_firings",
             self._of_tenant("definition_name", "scheduled_at"),
-            _text("definition_name", required=True),
-            _instant("scheduled_at", required=True),
-            _text("instance_id"),
-            _text("status", required=True),
-            _instant("fired_at", required=True),
-            _integer("failures"),
-            _long("fault"),
+            text("definition_name", required=True),
+            instant("scheduled_at", required=True),
+            text("instance_id"),
+            text("status", required=True, length=WORD_LENGTH),
+            instant("fired_at", required=True),
+            integer("failures"),
+            long("fault"),
+        )
+        self._index(table, "scheduled_at", by_tenant=True)
+        return table
+
+    def _outbox(self) -> Table:
+        table = self._table(
+            "outbox",
+            ["id"],
+            text("id", required=True),
+            big("sequence"),
+            text("topic", required=True),
+            text("instance_id"),
+            instant("created_at", required=True),
+            long("document", required=True),
+            instant("waits_since"),
+        )
+        self._index(table, "created_at", "sequence")
+        self._index(table, "waits_since", "sequence", "id", filled="waits_since")
+        return table
+
+    def _stored_signals(self) -> Table:
+        table = self._table(
+            "stored_signals",
+            ["id"],
+            text("id", required=True),
+            text("name", required=True),
+            text("correlation_id"),
+            long("payload", required=True),
+            instant("created_at", required=True),
+            instant("expires_at", required=True),
+        )
+        self._index(table, "name", "created_at")
+        self._index(table, "expires_at")
+        return table
+
+    def _batches(self) -> Table:
+        table = self._table(
+            "batches",
+            ["id"],
+            text("id", required=True),
+            text("action", required=True),
+            text("status", required=True, length=WORD_LENGTH),
+            text("actor_id"),
+            integer("total"),
+            integer("done"),
+            integer("failed"),
+            instant("created_at", required=True),
+            instant("ended_at"),
+            long("document", required=True),
+        )
+        self._index(table, "created_at", by_tenant=True)
+        self._index(table, "ended_at", by_tenant=True, filled="ended_at")
+        return table
+
+    def _batch_items(self) -> Table:
+        table = self._table(
+            "batch_items",
+            ["batch_id", "sequence"],
+            text("batch_id", required=True),
+            big("sequence"),
+            text("instance_id", required=True),
+            text("status", required=True, length=WORD_LENGTH),
+            instant("ended_at"),
+            long("problem"),
+        )
+        self._index(table, "batch_id", "status", "sequence")
+        return table
+
+    def _purge_marks(self) -> Table:
+        """Make the table of instances that are purged but for the rows that hang on them."""
+        table = self._table(
+            "purge_marks", ["id"], text("id", required=True), flag("has_children"), instant("marked_at", required=True)
+        )
+        self._index(table, "marked_at", by_tenant=True)
+        return table
+
+    def _purge_runs(self) -> Table:
+        """Make the table of how far housekeeping has come: a partition's last run."""
+        return self._table(
+            "purge_runs",
+            self._of_tenant("name"),
+            text("name", required=True),
+            instant("started_at", required=True),
+            instant("moved_at", required=True),
+            instant("ended_at"),
+            instant("ended_before", required=True),
+            big("instances"),
+            big("removed_rows"),
         )
 
 
@@ -394,74 +472,3 @@ SETS = (TENANT_SET, PLATFORM_SET)
 def table_set(partition: Partition) -> TableSet:
     """Return the tables that hold a partition's rows."""
     return PLATFORM_SET if partition is None else TENANT_SET
-
-
-# --- the platform's database --------------------------------------------------------------------------
-
-ACCOUNTS = Table(
-    "accounts",
-    METADATA,
-    _text("id", required=True),
-    _text("tenant_id"),
-    _text("name", required=True),
-    _text("display_name", required=True),
-    _text("email"),
-    _text("password_hash"),
-    _text("language"),
-    _text("theme"),
-    _text("department"),
-    _flag("disabled"),
-    _instant("created_at", required=True),
-    _instant("last_seen_at"),
-    PrimaryKeyConstraint("id"),
-    UniqueConstraint("name"),
-)
-Index(None, ACCOUNTS.c.tenant_id, ACCOUNTS.c.name)
-
-ROLES = Table("roles", METADATA, _text("name", required=True), PrimaryKeyConstraint("name"))
-
-ACCOUNT_ROLES = Table(
-    "account_roles",
-    METADATA,
-    Column("account_id", ordinal_text(), ForeignKey("accounts.id", ondelete="CASCADE"), nullable=False),
-    Column("role_name", ordinal_text(), ForeignKey("roles.name", ondelete="CASCADE"), nullable=False),
-    PrimaryKeyConstraint("account_id", "role_name"),
-)
-Index(None, ACCOUNT_ROLES.c.role_name)
-
-TOKENS = Table(
-    "tokens",
-    METADATA,
-    _text("id", required=True),
-    Column("account_id", ordinal_text(), ForeignKey("accounts.id", ondelete="CASCADE"), nullable=False),
-    _text("name", required=True),
-    _text("prefix", required=True),
-    _text("token_hash", required=True),
-    _instant("created_at", required=True),
-    _instant("expires_at"),
-    _instant("last_used_at"),
-    PrimaryKeyConstraint("id"),
-    UniqueConstraint("token_hash"),
-)
-Index(None, TOKENS.c.account_id)
-
-TENANTS = Table(
-    "tenants",
-    METADATA,
-    _text("id", required=True),
-    _text("name", required=True),
-    _flag("enabled"),
-    _long("database_url"),
-    _instant("created_at", required=True),
-    PrimaryKeyConstraint("id"),
-)
-
-LEASES = Table(
-    "leases",
-    METADATA,
-    _text("name", required=True),
-    _text("holder", required=True),
-    _instant("expires_at", required=True),
-    _text("stamp", required=True),
-    PrimaryKeyConstraint("name"),
-)

@@ -42,6 +42,11 @@ class Statements:
             .values({name: bindparam(f"p_{name}", type_=table.c[name].type) for name in _END})
         )
         self.copy = upsert(dialect, tables.task_copies, replace=False)
+        self.move = (
+            update(table)
+            .where(*by_key(table, "task_id"), table.c.ended_at.is_(None))
+            .values(node_id=bindparam("p_node_id"), definition_title=bindparam("p_definition_title"))
+        )
 
 
 @lru_cache(maxsize=8)

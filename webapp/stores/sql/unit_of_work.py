@@ -1,29 +1,39 @@
-"""The unit of work in SQL, and the one write of a command: each kind of row one statement (spec 8.10)."""
+"""The unit of work in SQL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
-from webapp.engine.instances.model import WorkflowInstance
-from webapp.engine.numbers import decode
-from webapp.engine.ports.stores import DuplicateRecord, Partition, RevisionConflict, WriteSet
-from webapp.stores import journal_rows, rows, write_sets
-from webapp.stores.rows import Row, of_table
-from webapp.stores.sql import bookmarks, follow_ups, instances, task_records
+from webapp.engine.ports.stores import Partition, WriteSet
 from webapp.stores.sql.accounts import SqlAccounts
 from webapp.stores.sql.audit import SqlAudit
+from webapp.stores.sql.batches import SqlBatches
 from webapp.stores.sql.bookmarks import SqlBookmarks
-from webapp.stores.sql.database import Database, Transaction, scope
+from webapp.stores.sql.calendars import SqlCalendars
+from webapp.stores.sql.database import Database, Transaction
 from webapp.stores.sql.definitions import SqlDefinitions
+from webapp.stores.sql.deliveries import SqlDeliveries
+from webapp.stores.sql.dialects import SQLITE, passes_over_locked
+from webapp.stores.sql.external_tasks import SqlExternalTasks
 from webapp.stores.sql.follow_ups import SqlFollowUps
 from webapp.stores.sql.idempotency import SqlIdempotency
 from webapp.stores.sql.instances import SqlInstances
+from webapp.stores.sql.keyword_index import Upkeep
 from webapp.stores.sql.maintenance import SqlMaintenance
+from webapp.stores.sql.notice_settings import SqlNoticeSettings
+from webapp.stores.sql.notices import SqlNotices
+from webapp.stores.sql.outbox import SqlOutbox
+from webapp.stores.sql.purge import SqlPurge
+from webapp.stores.sql.savepoints import SqlSavepoint
+from webapp.stores.sql.seals import SqlSeals
+from webapp.stores.sql.signals import SqlSignals
 from webapp.stores.sql.task_records import SqlTaskRecords
+from webapp.stores.sql.timer_firings import SqlTimerFirings
+from webapp.stores.sql.writing import Writing
 
 
 class SqlUnitOfWork:
@@ -53,6 +63,16 @@ class SqlUnitOfWork:
         return SqlTaskRecords(self._transaction)
 
     @cached_property
+    def external_tasks(self) -> SqlExternalTasks:
+        """External tasks and their locks."""
+        return SqlExternalTasks(self._transaction)
+
+    @cached_property
+    def signals(self) -> SqlSignals:
+        """Who waits for signals, and signals kept for later."""
+        return SqlSignals(self._transaction)
+
+    @cached_property
     def follow_ups(self) -> SqlFollowUps:
         """Follow-ups."""
         return SqlFollowUps(self._transaction)
@@ -63,137 +83,87 @@ class SqlUnitOfWork:
         return SqlAudit(self._transaction)
 
     @cached_property
+    def seals(self) -> SqlSeals:
+        """Seals of the audit trail."""
+        return SqlSeals(self._transaction)
+
+    @cached_property
+    def batches(self) -> SqlBatches:
+        """Batches."""
+        return SqlBatches(self._transaction)
+
+    @cached_property
+    def purges(self) -> SqlPurge:
+        """What deletes what is over."""
+        return SqlPurge(self._transaction)
+
+    @cached_property
     def idempotency(self) -> SqlIdempotency:
         """Stored answers."""
         return SqlIdempotency(self._transaction)
 
+    @cached_property
+    def timer_firings(self) -> SqlTimerFirings:
+        """Firings of definitions' timers."""
+        return SqlTimerFirings(self._transaction)
+
+    @cached_property
+    def outbox(self) -> SqlOutbox:
+        """Events to be sent."""
+        return SqlOutbox(self._transaction)
+
+    @cached_property
+    def notices(self) -> SqlNotices:
+        """Notices."""
+        return SqlNotices(self._transaction)
+
+    @cached_property
+    def deliveries(self) -> SqlDeliveries:
+        """Deliveries and their attempts."""
+        return SqlDeliveries(self._transaction)
+
+    def savepoint(self) -> SqlSavepoint:
+        """Begin a savepoint."""
+        return SqlSavepoint(self._transaction)
+
+    def application(self) -> Connection:
+        """Return the connection, for an application's own tables."""
+        return self._transaction.connection
+
     def apply(self, write_set: WriteSet) -> None:
         """Write all that a command stores."""
-        write_sets.check(write_set)
-        partition = write_set.partition
-        if write_set.instance is not None and not self._write_instance(write_set, write_set.instance):
-            return
-        foreign = self._foreign_columns(write_set)
-        with self._transaction.together():
-            if write_set.node_instances:
-                self._write_nodes(write_set)
-            self._write_bookmarks(write_set, foreign)
-            self._write_tasks(write_set)
-            self._write_follow_ups(write_set)
-            self.audit.append(partition, write_set.audit)
-            if write_set.idempotency is not None:
-                self.idempotency.insert(partition, write_set.idempotency)
+        Writing(self._transaction).write([write_set])
 
-    def _write_instance(self, write_set: WriteSet, instance: WorkflowInstance) -> bool:
-        """Write the row; False when this command already wrote it."""
-        partition = write_set.partition
-        statement = instances.statements(self._transaction.dialect, partition is not None)
-        row = of_table(partition, rows.instance_row(instance))
-        key = scope(partition, p_id=instance.id)
-        if write_set.is_new:
-            done = self._transaction.write_counted(statement.insert, row)
-        else:
-            row |= key | {"p_revision": write_set.expected_revision}
-            done = self._transaction.write_counted(statement.update, row)
-        if done:
-            return True
-        there = self._transaction.read(statement.written, key).first()
-        if there is not None and (instance.command_id == there.command_id is not None or self._was_written(write_set)):
-            return False
-        if write_set.is_new:
-            raise DuplicateRecord(f"instance {instance.id}")
-        raise RevisionConflict(f"instance {instance.id} is not at revision {write_set.expected_revision}")
-
-    def _was_written(self, write_set: WriteSet) -> bool:
-        """Whether another command has changed the row since this one was committed: the trail still tells of it."""
-        return any(self.audit.holds(write_set.partition, entry.id) for entry in write_set.audit[:1])
-
-    def _write_nodes(self, write_set: WriteSet) -> None:
-        partition = write_set.partition
-        statement = instances.statements(self._transaction.dialect, partition is not None)
-        nodes = write_sets.last_wins(write_set.node_instances)
-        self._transaction.write(
-            statement.save_nodes, [of_table(partition, rows.node_instance_row(node)) for node in nodes]
-        )
-
-    def _write_bookmarks(self, write_set: WriteSet, foreign: dict[str, Row]) -> None:
-        partition, instance = write_set.partition, write_set.instance
-        statement = bookmarks.statements(self._transaction.dialect, partition is not None)
-        if instance is not None and write_sets.closes_instance(write_set):
-            self._transaction.write(statement.delete_of_instance, scope(partition, p_instance_id=instance.id))
-        elif write_set.deleted_bookmark_ids:
-            self.bookmarks.delete(partition, write_set.deleted_bookmark_ids)
-        follow = write_sets.columns_to_follow(write_set)
-        if instance is not None and follow is not None:
-            parameters = {f"p_{name}": value for name, value in follow.items()}
-            self._transaction.write(statement.follow, scope(partition, p_instance_id=instance.id, **parameters))
-        found = write_sets.bookmark_rows(write_set, foreign)
-        if found:
-            self._transaction.write(statement.save, [of_table(partition, row) for row in found])
-
-    def _foreign_columns(self, write_set: WriteSet) -> dict[str, Row]:
-        """Return what the bookmarks need of instances that the write set does not hold: rare."""
-        ids = write_sets.foreign_instance_ids(write_set)
-        if not ids:
-            return {}
-        partition = write_set.partition
-        statement = instances.statements(self._transaction.dialect, partition is not None)
-        texts = self._transaction.read(statement.columns, scope(partition, p_ids=ids)).scalars()
-        found = (decode(text, WorkflowInstance) for text in texts)
-        return {instance.id: rows.instance_columns(instance) for instance in found}
-
-    def _write_tasks(self, write_set: WriteSet) -> None:
-        partition = write_set.partition
-        statement = task_records.statements(self._transaction.dialect, partition is not None)
-        if write_set.task_records:
-            unique = {(record.task_id, record.round): record for record in write_set.task_records}
-            records = [of_table(partition, journal_rows.task_record_row(record)) for record in unique.values()]
-            self._transaction.write(statement.save, records)
-        if write_set.task_ends:
-            ends = [
-                scope(
-                    partition,
-                    p_task_id=end.task_id,
-                    p_round=end.round,
-                    **{f"p_{name}": value for name, value in journal_rows.task_end_values(end).items()},
-                )
-                for end in write_set.task_ends
-            ]
-            self._transaction.write(statement.end, ends)
-        if write_set.task_copies:
-            copies = [
-                of_table(partition, journal_rows.task_copy_row(partition, copy)) for copy in write_set.task_copies
-            ]
-            self._transaction.write(statement.copy, copies)
-
-    def _write_follow_ups(self, write_set: WriteSet) -> None:
-        partition = write_set.partition
-        statement = follow_ups.statements(self._transaction.dialect, partition is not None)
-        if write_set.new_follow_ups:
-            unique = write_sets.last_wins(write_set.new_follow_ups)
-            values = [of_table(partition, journal_rows.follow_up_row(follow_up)) for follow_up in unique]
-            self._transaction.write(statement.save, values)
-        if write_set.deleted_follow_up_ids:
-            keys = [scope(partition, p_id=follow_up_id) for follow_up_id in write_set.deleted_follow_up_ids]
-            self._transaction.write(statement.delete, keys)
+    def apply_all(self, sets: Sequence[WriteSet]) -> None:
+        """Write all that several commands store."""
+        Writing(self._transaction).write(sets)
 
 
 class SqlStores:
     """Opens units of work on one database that holds the platform's rows and every tenant's."""
 
     def __init__(self, engine: Engine) -> None:
-        self._database = Database(engine)
-        self.accounts = SqlAccounts(self._database)
-        self.maintenance = SqlMaintenance(self._database)
+        self.database = Database(engine)
+        if self.database.dialect == SQLITE:
+            self.database.before_commit = Upkeep()
+        self.accounts = SqlAccounts(self.database)
+        self.calendars = SqlCalendars(self.database)
+        self.notice_settings = SqlNoticeSettings(self.database)
+        self.maintenance = SqlMaintenance(self.database)
+
+    @property
+    def passes_over_locked(self) -> bool:
+        """Whether pollers that claim at the same time take different rows, instead of waiting for each other."""
+        return passes_over_locked(self.database.dialect)
 
     @contextmanager
     def reading(self, partition: Partition) -> Iterator[SqlUnitOfWork]:
         """Open a unit of work for reading; it never waits for a writer."""
-        with self._database.reading() as transaction:
+        with self.database.reading() as transaction:
             yield SqlUnitOfWork(transaction)
 
     @contextmanager
     def writing(self, partition: Partition) -> Iterator[SqlUnitOfWork]:
         """Open a unit of work for writing: commits at the end, rolls back when the block raises."""
-        with self._database.writing() as transaction:
+        with self.database.writing() as transaction:
             yield SqlUnitOfWork(transaction)

@@ -9,7 +9,28 @@ from flask import Blueprint, Response, render_template
 
 from webapp.engine.numbers import JsonObject, encode
 from webapp.messages.catalog import Catalog
-from webapp.web.api import activities, definitions, expressions, instances, me, tasks
+from webapp.web.api import (
+    activities,
+    batches,
+    calendars,
+    definitions,
+    deliveries,
+    endpoints,
+    expressions,
+    external_tasks,
+    instance_operations,
+    instances,
+    me,
+    notice_preferences,
+    notice_templates,
+    notifications,
+    schedules,
+    signals,
+    substitutions,
+    task_returns,
+    tasks,
+    upkeep,
+)
 from webapp.web.api.openapi import openapi_document
 from webapp.web.api.routing import Endpoint, register
 from webapp.web.deps import installation
@@ -19,8 +40,22 @@ SECTIONS = (
     definitions.section,
     activities.section,
     expressions.section,
+    schedules.section,
+    calendars.section,
     instances.section,
+    instance_operations.section,
+    batches.section,
     tasks.section,
+    substitutions.section,
+    task_returns.section,
+    external_tasks.section,
+    signals.section,
+    notifications.section,
+    notice_preferences.section,
+    notice_templates.section,
+    deliveries.section,
+    endpoints.section,
+    upkeep.section,
     me.section,
 )
 

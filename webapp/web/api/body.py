@@ -93,7 +93,7 @@ def _object_problems(document: JsonObject, info: inspect.StructType, path: str) 
 
 def _value_problems(value: Any, info: inspect.Type, path: str) -> Iterator[Problem]:
     if isinstance(info, inspect.Metadata):
-        yield from _value_problems(value, info.type, path)
+        yield from _value_problems(value, _described(info), path)
     elif isinstance(info, inspect.UnionType) and value is not None and _fits(value, info):
         # Our unions are "a type, or null".
         yield from _value_problems(
@@ -112,6 +112,9 @@ def _inner_problems(value: Any, info: inspect.Type, path: str) -> Iterator[Probl
         case inspect.ListType():
             for index, item in enumerate(value):
                 yield from _value_problems(item, info.item_type, item_path(path, index))
+        case inspect.DictType():
+            for name, item in value.items():
+                yield from _value_problems(item, info.value_type, member_path(path, name))
         case inspect.StructType():
             yield from _object_problems(value, info, path)
         case _:
@@ -134,7 +137,7 @@ _PYTHON: dict[type[inspect.Type], tuple[type, ...]] = {
 
 def _fits(value: Any, info: inspect.Type) -> bool:
     if isinstance(info, inspect.Metadata):
-        return _fits(value, info.type)
+        return _fits(value, _described(info))
     if isinstance(info, inspect.AnyType):
         return True
     if isinstance(info, inspect.UnionType):
@@ -144,7 +147,14 @@ def _fits(value: Any, info: inspect.Type) -> bool:
     return isinstance(value, _PYTHON.get(type(info), ()))
 
 
+def _described(info: inspect.Metadata) -> inspect.Type:
+    """Return the type under the notes; numbers are decoded as anything, and only their notes say what they are."""
+    noted = (info.extra_json_schema or {}).get("type")
+    return inspect.DecimalType() if noted == "number" and isinstance(info.type, inspect.AnyType) else info.type
+
+
 def _type_problem(info: inspect.Type, path: str) -> Problem:
     members = info.types if isinstance(info, inspect.UnionType) else (info,)
-    names = [_NAMES.get(type(member), "value") for member in members]
+    plain = [_described(one) if isinstance(one, inspect.Metadata) else one for one in members]
+    names = [_NAMES.get(type(one), "value") for one in plain]
     return Problem(path=path, key="api.body.type", params={"expected": " | ".join(names)})

@@ -152,6 +152,8 @@ class PropertyItem(Shape, frozen=True, kw_only=True):
     options: list[OptionItem]
     section: str
     minimum: int | None
+    example: str
+    counts_with: list[str] | None
 
 
 class ActivityItem(Shape, frozen=True, kw_only=True):
@@ -269,4 +271,6 @@ def _property_shape(
         ],
         section=descriptor.section,
         minimum=descriptor.minimum,
+        example=descriptor.example,
+        counts_with=None if descriptor.counts_with is None else list(descriptor.counts_with),
     )

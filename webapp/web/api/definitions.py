@@ -98,7 +98,7 @@ def delete_definition(call: Call[None, None], id: str) -> Reply:
 
 @section.call(
     "POST", "/definitions/<id>/validate", document=True,
-    body=DefinitionDocument, body_required=False, answers={200: ValidationReport}, refuses=(404,),
+    body=DefinitionDocument, body_required=False, answers={200: ValidationReport}, refuses=(404,), answers_once="no",
 )  # fmt: skip
 def validate_definition(call: Call[JsonObject | None, None], id: str) -> Reply:
     """Validate the document in the body, or without one what is stored; nothing is changed."""

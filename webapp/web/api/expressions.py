@@ -20,6 +20,7 @@ section = Section("Expressions")
     "/expressions/check",
     body=CheckBody,
     answers={200: CheckResult},
+    answers_once="no",
 )
 def check_expression(call: Call[CheckBody, None]) -> Reply:
     """Say whether a text can be read, and where it cannot."""
@@ -38,7 +39,7 @@ def check_expression(call: Call[CheckBody, None]) -> Reply:
 
 
 @section.call(
-    "POST", "/expressions/evaluate", body=EvaluateBody, answers={200: EvaluateResult},
+    "POST", "/expressions/evaluate", body=EvaluateBody, answers={200: EvaluateResult}, answers_once="no",
     )  # fmt: skip
 def evaluate_expression(call: Call[EvaluateBody, None]) -> Reply:
     """Return what a text comes to over the given variables; nothing is stored."""

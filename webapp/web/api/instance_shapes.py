@@ -27,12 +27,26 @@ class StartBody(Body, frozen=True, kw_only=True):
     variables: JsonObject = field(default_factory=dict)
     correlation_id: str | None = None
     reuse_policy: Literal["AllowDuplicate", "RejectDuplicate", "UseExisting"] = "AllowDuplicate"
+    reuse_scope: Literal["partition", "definition"] = "partition"
 
 
 class ReasonBody(Body, frozen=True, kw_only=True):
     """Why."""
 
     reason: str | None = None
+
+
+class CascadeBody(ReasonBody, frozen=True, kw_only=True):
+    """Why, and whether the instance's children are to follow."""
+
+    cascade: bool = False
+
+
+class RetryBody(ReasonBody, frozen=True, kw_only=True):
+    """Why; *restart*: a failed sub-workflow is started anew; *force*: although the fault was compensated."""
+
+    restart: bool = False
+    force: bool = False
 
 
 class InstanceListItem(Shape, frozen=True, kw_only=True):
@@ -65,6 +79,9 @@ class Instance(InstanceListItem, frozen=True, kw_only=True):
     requested_by: str | None
     fault_node_instance_id: str | None
     scheduled_at: Instant | None
+    suspended_by: str | None
+    suspended_at: Instant | None
+    suspension_reason: str | None
 
 
 class NodeItem(Shape, frozen=True, kw_only=True):
@@ -98,6 +115,7 @@ class BookmarkItem(Shape, frozen=True, kw_only=True):
     available_at: Instant | None
     correlation_id: str | None
     created_at: Instant
+    failures: int
 
 
 class HistoryItem(Shape, frozen=True, kw_only=True):
@@ -136,6 +154,9 @@ def instance_shape(instance: WorkflowInstance, catalog: Catalog, lang: Language)
         requested_by=instance.requested_by,
         fault_node_instance_id=instance.fault_node_instance_id,
         scheduled_at=optional_instant(instance.scheduled_at),
+        suspended_by=instance.suspended_by,
+        suspended_at=optional_instant(instance.suspended_at),
+        suspension_reason=instance.suspension_reason,
         **_common(instance, catalog, lang),
     )
 
@@ -188,6 +209,7 @@ def bookmark_shape(bookmark: BookmarkSummary) -> BookmarkItem:
         available_at=optional_instant(bookmark.available_at),
         correlation_id=bookmark.correlation_id,
         created_at=instant_text(bookmark.created_at),
+        failures=bookmark.failures,
     )
 
 

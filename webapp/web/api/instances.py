@@ -14,6 +14,7 @@ from webapp.web.api.instance_shapes import (
     InstanceListItem,
     NodeItem,
     ReasonBody,
+    RetryBody,
     StartBody,
     bookmark_shape,
     history_shape,
@@ -68,6 +69,7 @@ def start_instance(call: Call[StartBody, None]) -> Reply:
         variables=wanted.variables,
         correlation_id=wanted.correlation_id,
         reuse_policy=wanted.reuse_policy,
+        reuse_scope=wanted.reuse_scope,
     )
     instance = result.instance
     return Reply(
@@ -135,12 +137,14 @@ def cancel_instance(call: Call[ReasonBody, None], id: str) -> Reply:
 
 
 @section.call(
-    "POST", "/instances/<id>/retry", body=ReasonBody, body_required=False,
+    "POST", "/instances/<id>/retry", body=RetryBody, body_required=False,
     answers={200: Instance}, refuses=(404, 409), sends_revision=True,
 )  # fmt: skip
-def retry_instance(call: Call[ReasonBody, None], id: str) -> Reply:
-    """Run the node that failed again, and go on from there."""
-    return _instance(call, call.services.instances.retry(call.actor, id, reason=call.body.reason))
+def retry_instance(call: Call[RetryBody, None], id: str) -> Reply:
+    """Run the node that failed again, or the sub-workflow that it failed with, and go on from there."""
+    body = call.body
+    retry = call.services.instances.retry
+    return _instance(call, retry(call.actor, id, reason=body.reason, restart=body.restart, force=body.force))
 
 
 def _instance(call: Call[Any, Any], instance: WorkflowInstance) -> Reply:

@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from webapp.engine.numbers import JsonObject
+from webapp.web.api.idempotency import HEADER, MAX_KEY
 from webapp.web.api.routing import Endpoint
 from webapp.web.api.shapes import ProblemDocument
 from webapp.web.errors import PROBLEM_JSON
@@ -74,9 +75,15 @@ def _key(type_: Any) -> str:
 def _types(endpoints: Sequence[Endpoint]) -> list[Any]:
     types: dict[str, Any] = {}
     for endpoint in endpoints:
-        wanted = [*endpoint.answers.values(), endpoint.body, *(_query_types(endpoint).values())]
+        answers = [type_ for answer in endpoint.answers.values() for type_ in _one_of(answer)]
+        wanted = [*answers, endpoint.body, *(_query_types(endpoint).values())]
         types.update({_key(type_): type_ for type_ in wanted if type_ is not None})
     return list(types.values())
+
+
+def _one_of(answer: Any) -> tuple[Any, ...]:
+    """Return the types of an answer: a call may have one that only tells what it would do."""
+    return answer if isinstance(answer, tuple) else (answer,)
 
 
 def _query_types(endpoint: Endpoint) -> dict[str, Any]:
@@ -125,6 +132,18 @@ def _without_null(schema: JsonObject) -> JsonObject:
 
 
 def _header_parameters(endpoint: Endpoint) -> list[JsonObject]:
+    return [*_if_match(endpoint), *_idempotency_key(endpoint)]
+
+
+def _idempotency_key(endpoint: Endpoint) -> list[JsonObject]:
+    if not endpoint.takes_key:
+        return []
+    schema = {"type": "string", "pattern": "^[!-~]+$", "minLength": 1, "maxLength": MAX_KEY}
+    described = "Sent again with the same body within 24 hours, the request is answered as before and acts once"
+    return [{"name": HEADER, "in": "header", "required": False, "schema": schema, "description": described}]
+
+
+def _if_match(endpoint: Endpoint) -> list[JsonObject]:
     if endpoint.if_match is None:
         return []
     described = 'The revision last read, in quotes: `"3"`'
@@ -152,10 +171,13 @@ def _responses(endpoint: Endpoint, schema_of: dict[str, Any], text: Text) -> Jso
     for status, type_ in endpoint.answers.items():
         answer: JsonObject = {"description": text(f"api.status.{status}"), "headers": _answer_headers(endpoint, status)}
         if type_ is not None:
-            answer["content"] = {"application/json": {"schema": schema_of[_key(type_)]}}
+            schemas = [schema_of[_key(one)] for one in _one_of(type_)]
+            answer["content"] = {
+                "application/json": {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}
+            }
         responses[str(status)] = answer
     of_bodies = () if endpoint.method == "GET" else _OF_BODIES
-    for status in sorted({*_ALWAYS, *of_bodies, *endpoint.refuses}):
+    for status in sorted({*_ALWAYS, *of_bodies, *endpoint.refusals}):
         headers = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
         if status in (429, 503):
             headers["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}

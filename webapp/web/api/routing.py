@@ -16,6 +16,7 @@ from webapp.engine.numbers import encode
 from webapp.messages.catalog import Catalog
 from webapp.services import Services
 from webapp.web.api.body import has_body, read_body, read_object
+from webapp.web.api.idempotency import answered_once, read_key
 from webapp.web.api.query import read_query
 from webapp.web.deps import current_actor, installation
 from webapp.web.errors import NO_SUCH_ADDRESS, PRECONDITION, RequestRefused
@@ -57,11 +58,17 @@ class Reply:
     status: int = 200
     location: str | None = None
     revision: int | None = None
+    retry_after: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """A call of the API: where it is, what it takes, what it answers; ``api.call.<name>`` says what it is for."""
+    """A call of the API: where it is, what it takes, what it answers; ``api.call.<name>`` says what it is for.
+
+    ``answers_once``: what an Idempotency-Key means for a POST. ``command``: its one command and its answer are stored
+    in one transaction; ``after``: it runs several transactions (batches, signals …) and its answer is stored after
+    them; ``no``: it stores nothing, or its answer must not be stored.
+    """
 
     method: str
     path: str
@@ -74,12 +81,23 @@ class Endpoint:
     query: type[msgspec.Struct] | None = None
     if_match: str | None = None
     sends_revision: bool = False
+    answers_once: str = "command"
     handler: Callable[..., Reply] = field(repr=False)
 
     @property
     def name(self) -> str:
         """The operation's id."""
         return self.handler.__name__
+
+    @property
+    def takes_key(self) -> bool:
+        """Whether the call takes an Idempotency-Key."""
+        return self.method == "POST" and self.answers_once != "no"
+
+    @property
+    def refusals(self) -> tuple[int, ...]:
+        """The statuses it refuses with, beside those that every call has."""
+        return (*self.refuses, 422) if self.takes_key else self.refuses
 
     @property
     def parameters(self) -> list[str]:
@@ -126,6 +144,10 @@ def _run(endpoint: Endpoint, parameters: dict[str, str]) -> Response:
         if "\0" in value or len(value) > _MAX_ID:
             raise refuse_unknown_address()
     here = installation()
+    key = read_key() if endpoint.takes_key else None
+    if key is not None:
+        # Read before the body is, which is read once.
+        request.get_data(cache=True)
     call: Call[Any, Any] = Call(
         actor=actor,
         services=here.services,
@@ -135,7 +157,15 @@ def _run(endpoint: Endpoint, parameters: dict[str, str]) -> Response:
         body=_read_body(endpoint),
         expected_revision=_read_if_match(endpoint),
     )
-    return _respond(endpoint.handler(call, **parameters))
+    if key is None:
+        return _respond(endpoint.handler(call, **parameters))
+    return answered_once(
+        here.services.answers,
+        actor,
+        key,
+        lambda: _respond(endpoint.handler(call, **parameters)),
+        several=endpoint.answers_once == "after",
+    )
 
 
 def _read_query(endpoint: Endpoint) -> Any:
@@ -181,4 +211,6 @@ def _respond(reply: Reply) -> Response:
         response.headers["Location"] = reply.location
     if reply.revision is not None:
         response.headers["ETag"] = f'"{reply.revision}"'
+    if reply.retry_after is not None:
+        response.headers["Retry-After"] = str(reply.retry_after)
     return response

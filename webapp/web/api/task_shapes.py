@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 from msgspec import field
 
 from webapp.engine.instances.bookmarks import Priority
@@ -11,9 +12,10 @@ from webapp.engine.instances.journal import EndReason
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.numbers import JsonNumber, JsonObject
 from webapp.messages.catalog import Catalog
-from webapp.services.queries import TaskSummary
-from webapp.services.views import Signer, TaskDetail, TaskResult, TrailEntry
-from webapp.web.api.shapes import Body, Fault, Shape, fault_shape
+from webapp.services.queries import DoneTaskSummary, TaskSummary
+from webapp.services.views import Signer, TaskDetail, TaskOfBatch, TaskResult, TrailEntry
+from webapp.web.api.shapes import Body, Fault, ProblemDocument, Shape, fault_shape
+from webapp.web.errors import problem_document
 from webapp.web.i18n import Language
 from webapp.web.wire import Instant, instant_text, optional_instant
 
@@ -21,6 +23,16 @@ from webapp.web.wire import Instant, instant_text, optional_instant
 class CompleteBody(Body, frozen=True, kw_only=True):
     """A decision."""
 
+    outcome: str
+    comment: str | None = None
+    variables: JsonObject = field(default_factory=dict)
+    undo_seconds: JsonNumber = 0
+
+
+class BatchBody(Body, frozen=True, kw_only=True):
+    """One decision on several tasks."""
+
+    ids: list[str]
     outcome: str
     comment: str | None = None
     variables: JsonObject = field(default_factory=dict)
@@ -37,7 +49,27 @@ class AddBody(Body, frozen=True, kw_only=True):
     """Who shall decide too."""
 
     assignees: list[str]
-    position: Literal["parallel"] = "parallel"
+    position: Literal["parallel", "before", "after"] = "parallel"
+    comment: str | None = None
+
+
+class DelegateBody(Body, frozen=True, kw_only=True):
+    """Who shall handle the task before it comes back."""
+
+    to: str
+    comment: str | None = None
+
+
+class UrgeBody(Body, frozen=True, kw_only=True):
+    """What to tell those whom the step waits for."""
+
+    comment: str | None = None
+
+
+class RemoveBody(Body, frozen=True, kw_only=True):
+    """Who shall not decide any more."""
+
+    assignees: list[str]
     comment: str | None = None
 
 
@@ -64,6 +96,27 @@ class TaskListItem(Shape, frozen=True, kw_only=True):
     signers_total: int
 
 
+class DoneTaskItem(Shape, frozen=True, kw_only=True):
+    """One decision of the caller on a task, as far as lists tell it."""
+
+    id: str
+    round: int
+    instance_id: str
+    node_id: str
+    title: str
+    instance_title: str
+    definition_name: str
+    definition_title: str
+    assignee_id: str
+    actor_id: str | None
+    starter_id: str | None
+    outcome: str | None
+    comment: str | None
+    created_at: Instant
+    ended_at: Instant
+    end_reason: EndReason
+
+
 class SignerItem(Shape, frozen=True, kw_only=True):
     """One person who decides, and what became of it."""
 
@@ -71,6 +124,25 @@ class SignerItem(Shape, frozen=True, kw_only=True):
     state: str
     outcome: str | None
     at: Instant | None
+    after: str | None
+    before: str | None
+    added_by: str | None
+    delegate: str | None
+    unknown: bool
+
+
+class TaskRights(Shape, frozen=True, kw_only=True):
+    """What the caller may do with the task now."""
+
+    complete: bool
+    claim: bool
+    release: bool
+    transfer: bool
+    delegate: bool
+    add: bool
+    remove: bool
+    urge: bool
+    undo: bool
 
 
 class TrailItem(Shape, frozen=True, kw_only=True):
@@ -95,7 +167,7 @@ class TrailItem(Shape, frozen=True, kw_only=True):
 
 
 class Task(Shape, frozen=True, kw_only=True):
-    """A task; an ended one says who decided, what and when."""
+    """A task; an ended one says who decided, what and when, and so does one whose decision can still be undone."""
 
     id: str
     instance_id: str
@@ -122,12 +194,19 @@ class Task(Shape, frozen=True, kw_only=True):
     signers: list[SignerItem]
     variables: JsonObject
     comment_required: list[str]
+    writable_variables: list[str] | None
     trail: list[TrailItem]
-    status: Literal["open", "ended"]
+    rights: TaskRights
+    delegated_by: str | None
+    urge_count: int
+    last_urged_at: Instant | None
+    status: Literal["open", "decided", "ended"]
     completed_by: str | None
+    on_behalf_of: str | None
     outcome: str | None
     ended_at: Instant | None
     end_reason: EndReason | None
+    undo_until: Instant | None
 
 
 class TaskActionResult(Shape, frozen=True, kw_only=True):
@@ -136,6 +215,16 @@ class TaskActionResult(Shape, frozen=True, kw_only=True):
     task: Task
     instance_id: str
     instance_status: InstanceStatus
+
+
+class BatchItem(Shape, frozen=True, kw_only=True):
+    """What became of one task of a batch: decided, or why not."""
+
+    id: str
+    ok: bool
+    instance_id: str | None
+    instance_status: InstanceStatus | None
+    problem: ProblemDocument | None
 
 
 class TaskCounts(Shape, frozen=True, kw_only=True):
@@ -157,14 +246,22 @@ def task_item(summary: TaskSummary) -> TaskListItem:
     )
 
 
+def done_item(summary: DoneTaskSummary) -> DoneTaskItem:
+    """Return a row of what somebody has decided as the API writes it."""
+    instants = ("created_at", "ended_at")
+    rest = {name: getattr(summary, name) for name in DoneTaskItem.__struct_fields__ if name not in instants}
+    return DoneTaskItem(created_at=instant_text(summary.created_at), ended_at=instant_text(summary.ended_at), **rest)
+
+
 def task_shape(task: TaskDetail, catalog: Catalog, lang: Language) -> Task:
     """Return a task as the API writes it."""
-    made = ("created_at", "due_at", "ended_at", "signers", "trail")
+    instants = ("due_at", "ended_at", "last_urged_at", "undo_until")
+    made = (*instants, "created_at", "signers", "trail", "rights")
     rest = {name: getattr(task, name) for name in Task.__struct_fields__ if name not in made}
+    rest |= {name: optional_instant(getattr(task, name)) for name in instants}
     return Task(
         created_at=instant_text(task.created_at),
-        due_at=optional_instant(task.due_at),
-        ended_at=optional_instant(task.ended_at),
+        rights=TaskRights(**msgspec.structs.asdict(task.rights)),
         signers=[_signer_shape(signer) for signer in task.signers],
         trail=[trail_shape(entry, catalog, lang) for entry in task.trail],
         **rest,
@@ -180,6 +277,18 @@ def result_shape(result: TaskResult, catalog: Catalog, lang: Language) -> TaskAc
     )
 
 
+def batch_shape(one: TaskOfBatch, catalog: Catalog, lang: Language) -> BatchItem:
+    """Return what became of one task of a batch."""
+    done, error = one.result, one.error
+    return BatchItem(
+        id=one.id,
+        ok=done is not None,
+        instance_id=None if done is None else done.instance_id,
+        instance_status=None if done is None else done.instance_status,
+        problem=None if error is None else msgspec.convert(problem_document(error, catalog, lang), ProblemDocument),
+    )
+
+
 def trail_shape(entry: TrailEntry, catalog: Catalog, lang: Language) -> TrailItem:
     """Return one line of what happened as the API writes it."""
     made = ("at", "fault")
@@ -188,4 +297,4 @@ def trail_shape(entry: TrailEntry, catalog: Catalog, lang: Language) -> TrailIte
 
 
 def _signer_shape(signer: Signer) -> SignerItem:
-    return SignerItem(id=signer.id, state=signer.state, outcome=signer.outcome, at=optional_instant(signer.at))
+    return SignerItem(**{**msgspec.structs.asdict(signer), "at": optional_instant(signer.at)})

@@ -1,0 +1,157 @@
+"""Notifications in a real browser: the bell, the list, what is chosen, and the pages of their administration."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import VisitorFactory
+from tests.browser.rest import Rest
+
+PHONE = 360
+ADMINISTRATORS_PAGES = [
+    "/notifications?show=all",
+    "/account/notifications",
+    "/admin/deliveries",
+    "/admin/endpoints",
+    "/admin/endpoints/new",
+    "/admin/endpoints/new?kind=webhook",
+    "/admin/notifications/templates",
+    "/admin/notifications/templates/TaskCreated",
+    "/d/nothing",
+    "/help/notices",
+]
+
+
+def start_leave(visitors: VisitorFactory, title: str) -> None:
+    variables = {"from": "2027-03-01", "to": "2027-03-05", "reason": title}
+    Rest(visitors("employee")).start("leave-request", variables, title=title)
+
+
+def opened(page: Page, path: str) -> None:
+    page.goto(path)
+    expect(page.locator("html[data-ready]")).to_be_attached()
+
+
+def unread(page: Page) -> int:
+    return int(page.locator(".bell").get_attribute("data-count") or "")
+
+
+def test_the_bell_rings_by_itself_and_leads_to_what_it_rang_for(visitors: VisitorFactory) -> None:
+    visitor = visitors("manager")
+    page = visitor.page
+    page.clock.install()
+    opened(page, "/requests")
+    before = unread(page)
+    start_leave(visitors, "Bell rings")
+    page.clock.fast_forward(16_000)
+    expect(page.locator(".bell")).to_have_attribute("data-count", str(before + 1))
+    expect(page.locator("#announce")).to_have_text(f"Notifications, unread: {before + 1}")
+    page.locator(".bell").press("Enter")
+    expect(page.locator("html[data-ready]")).to_be_attached()
+    card = page.locator(".notices", has_text="Bell rings")
+    visitor.check_accessibility()
+    card.get_by_role("link").last.press("Enter")
+    expect(page).to_have_url(re.compile("/inbox/"))
+    expect(page.locator("#task")).to_contain_text("Bell rings")
+    expect(page.locator(".bell")).to_have_attribute("data-count", str(before))
+
+
+def test_a_notice_is_marked_with_the_keyboard_and_the_focus_goes_on(visitors: VisitorFactory) -> None:
+    page = visitors("manager").page
+    opened(page, "/requests")  # away from the inbox: a task that it shows is a notice read
+    start_leave(visitors, "Marked first")
+    start_leave(visitors, "Marked second")
+    opened(page, "/notifications")
+    before = unread(page)
+    row = page.locator(".notices", has_text="Marked second").locator(".notice").first
+    row.get_by_role("button").press("Enter")
+    expect(page.locator(".notices", has_text="Marked second")).to_have_count(0)
+    expect(page.locator(".notices", has_text="Marked first").locator(".notice .title").first).to_be_focused()
+    expect(page.locator(".bell")).to_have_attribute("data-count", str(before - 1))
+    page.get_by_role("link", name="All", exact=True).click()
+    expect(page).to_have_url(re.compile(r"\?show=all$"))
+    expect(page.locator(".notices", has_text="Marked second")).to_be_visible()
+
+
+def test_what_is_chosen_is_kept_and_a_faster_window_loses_nothing(visitors: VisitorFactory) -> None:
+    one, two = visitors("designer"), visitors("designer")
+    two.expected_statuses.add(412)
+    for visitor in (one, two):
+        opened(visitor.page, "/account/notifications")
+    name = "Copied to me: In Waypost"
+    one.page.get_by_role("checkbox", name=name).press("Space")
+    one.page.get_by_role("button", name="Save").press("Enter")
+    expect(one.page.locator(".toast.completed")).to_contain_text("Saved")
+    expect(one.page.get_by_role("checkbox", name=name)).not_to_be_checked()
+    two.page.get_by_role("checkbox", name="Mentioned: In Waypost").press("Space")
+    two.page.get_by_role("button", name="Save").press("Enter")
+    expect(two.page.locator(".banner")).to_contain_text("Saved elsewhere")
+    expect(two.page.get_by_role("checkbox", name="Mentioned: In Waypost")).not_to_be_checked()
+    two.check_accessibility()
+    two.page.get_by_role("button", name="Save").press("Enter")
+    expect(two.page.locator(".toast.completed")).to_contain_text("Saved")
+
+
+def test_a_name_goes_where_the_caret_is_and_the_preview_follows(visitors: VisitorFactory) -> None:
+    visitor = visitors("admin")
+    page = visitor.page
+    opened(page, "/admin/notifications/templates/TaskUrged")
+    title = page.get_by_label("Title")
+    title.fill("Soon: ")
+    page.get_by_role("button", name=re.compile(r"^\{starter\}")).click()
+    expect(title).to_have_value("Soon: {starter}")
+    expect(title).to_be_focused()
+    expect(page.locator("#preview")).to_contain_text("Soon: ")
+    expect(page.locator("#preview")).not_to_contain_text("{starter}")
+    page.keyboard.type(" {nobody}")
+    expect(page.locator("#preview")).to_contain_text("{nobody}")
+    visitor.check_accessibility()
+    page.get_by_role("button", name="Save as a new version").press("Enter")
+    expect(page.locator(".toast.completed")).to_contain_text("Saved as version 1")
+
+
+@pytest.mark.parametrize(("language", "dark"), [("zh", True), ("en", False)])
+def test_pages_fit_a_phone(visitors: VisitorFactory, language: str, dark: bool) -> None:
+    visitor = visitors("admin", width=PHONE, height=780, dark=dark, language=language)
+    visitor.expected_statuses.add(404)
+    for path in ADMINISTRATORS_PAGES:
+        opened(visitor.page, path)
+        width = visitor.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= PHONE, f"{path} scrolls sideways: {width} px"
+        visitor.check_accessibility()
+
+
+def test_an_endpoint_is_made_tried_out_and_its_dead_letter_settled(visitors: VisitorFactory) -> None:
+    visitor = visitors("admin")
+    page = visitor.page
+    opened(page, "/admin/endpoints")
+    page.get_by_role("link", name="New endpoint").press("Enter")
+    page.get_by_role("link", name="Webhook", exact=True).press("Enter")
+    page.get_by_label("Name").fill("Nobody listens")
+    page.get_by_label("Address").fill("https://nobody.invalid/hook")
+    page.get_by_label("Secret").fill("sixteen letters and more")
+    page.get_by_label("Topics of events").fill("workflow.task.created")
+    page.get_by_role("button", name="Make it").press("Enter")
+    expect(page.get_by_role("heading", name="Nobody listens", level=2)).to_be_visible()
+    page.get_by_role("button", name="Try it out").press("Enter")
+    expect(page.locator(".toast.faulted")).to_contain_text("The test message was not taken")
+    visitor.check_accessibility()
+    start_leave(visitors, "Told to nobody")
+    page.get_by_role("link", name="Its deliveries").press("Enter")
+    for _ in range(20):
+        if page.locator("tbody tr").count():
+            break
+        page.wait_for_timeout(500)
+        page.get_by_role("link", name="Reload").press("Enter")
+        expect(page.locator("html:not(.is-loading)")).to_be_attached()
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(page.locator("[data-selected]")).to_have_text("1")
+    page.get_by_role("button", name="Mark as settled").press("Enter")
+    expect(page.locator(".toast").first).to_be_visible()
+    page.locator("a.main-link").first.press("Enter")
+    expect(page.get_by_role("heading", name="Attempts")).to_be_visible()
+    visitor.check_accessibility()

@@ -1,0 +1,103 @@
+"""Where partitions lie: in the platform's database, or tenants in databases of their own (spec 8.7, 8.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from webapp.engine.ports.stores import Partition, StoreFailure
+
+
+class Refusal(StrEnum):
+    """Why a tenant is not served."""
+
+    DISABLED = "tenant_disabled"
+    BEHIND = "tenant_database_behind"
+    UNREACHABLE = "tenant_database_unreachable"
+
+
+class NotServed(StoreFailure):
+    """A tenant is not served now; trying again at once is of no use."""
+
+    def __init__(self, partition: Partition, refusal: Refusal) -> None:
+        self.partition = partition
+        self.refusal = refusal
+        super().__init__(f"{refusal}: tenant {partition}")
+
+
+class PolledDatabase(msgspec.Struct, frozen=True):
+    """A database that is asked for due work by one query: units of work opened with ``entry`` reach it.
+
+    The platform's has the entry None, a separate one the first of its tenants. ``without`` are the partitions whose
+    rows in it are not to be run: they belong elsewhere, or nowhere.
+    """
+
+    entry: Partition = None
+    without: frozenset[Partition] = frozenset()
+
+
+class DatabaseState(msgspec.Struct, frozen=True, kw_only=True):
+    """How it stands with a separate database.
+
+    ``refusal`` None: it is served. ``since`` is when it was found so, ``next_try`` before when nobody tries it again.
+    ``address`` is its URL, masked. ``checked`` false: nobody has asked it yet.
+    """
+
+    tenants: tuple[str, ...]
+    address: str
+    checked: bool = False
+    refusal: Refusal | None = None
+    since: datetime | None = None
+    next_try: datetime | None = None
+
+
+class PartitionDatabases(Protocol):
+    """The databases that hold the partitions."""
+
+    def polled(self) -> Sequence[PolledDatabase]:
+        """Return the platform's database, then each separate one of an enabled tenant that may be tried now.
+
+        :raises StoreFailure: the tenants cannot be read.
+        """
+
+    def entry_of(self, partition: Partition) -> Partition:
+        """Return what opens the partition's database: None for the platform's."""
+
+    def glancing(self) -> AbstractContextManager[None]:
+        """Have this thread's calls not count as use, and idle connections of separate databases dropped at the end."""
+
+    def states(self) -> Sequence[DatabaseState]:
+        """Return the state of each separate database of an enabled tenant, by its first tenant."""
+
+
+def belonging(databases: PartitionDatabases, database: PolledDatabase, found: Iterable[Partition]) -> list[Partition]:
+    """Return those of these partitions whose rows in a database are to be worked on.
+
+    Others may have rows there: a backup that was put in its place holds what belonged to the database it was made of.
+    """
+    return [one for one in found if one not in database.without and databases.entry_of(one) == database.entry]
+
+
+class OneDatabase:
+    """Every partition lies in the platform's database."""
+
+    def polled(self) -> Sequence[PolledDatabase]:
+        """Return the one database."""
+        return (PolledDatabase(),)
+
+    def entry_of(self, partition: Partition) -> Partition:
+        """Return None."""
+        return None
+
+    def glancing(self) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
+    def states(self) -> Sequence[DatabaseState]:
+        """Return nothing."""
+        return ()
