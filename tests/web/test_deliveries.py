@@ -137,3 +137,12 @@ def test_it_is_told_in_chinese(site: Site) -> None:
     attempted(site, owed, "answered 410", state=DeliveryState.DEAD)
     page = visitor.get(f"{PATH}/{owed.id}")
     assert "死信" in page.text and "标为已处理" in page.text
+
+
+def test_mail_is_named_once_and_in_the_readers_language(site: Site) -> None:
+    owed = owe(site, "New approval task", kind=ChannelKind.EMAIL, endpoint="email", address="emma@example.test")
+    visitor = visit(site, "ada")
+    visitor.post("/language", language="zh", next=PATH)
+    for path, part in ((PATH, "<tbody>.*?</tbody>"), (f"{PATH}/{owed.id}", '<div class="meta">.*?</div>')):
+        shown = re.search(part, visitor.get(path).html, re.DOTALL)
+        assert shown is not None and shown[0].count("邮件") == 1 and "mail" not in shown[0].lower(), path

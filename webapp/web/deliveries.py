@@ -9,7 +9,7 @@ from flask import Blueprint, redirect, request
 from werkzeug.wrappers import Response
 
 from webapp.engine.errors import NotFound
-from webapp.engine.notifications.model import AttemptOutcome, Delivery, DeliveryState
+from webapp.engine.notifications.model import AttemptOutcome, ChannelKind, Delivery, DeliveryState
 from webapp.services.queries import DeliveryQuery
 from webapp.web.deps import current_actor, services
 from webapp.web.errors import NO_SUCH_ADDRESS
@@ -137,7 +137,12 @@ def _useful(found: Sequence[Delivery]) -> list[str]:
 
 
 def _endpoints() -> dict[str, str]:
-    return {one.id: one.name for one in services().endpoints.list(current_actor())}
+    """Return the endpoints' names; that of e-mail, which nobody has named, in the reader's language."""
+    text = page_text().text
+    return {
+        one.id: text("notifications.channel.email") if one.kind is ChannelKind.EMAIL else one.name
+        for one in services().endpoints.list(current_actor())
+    }
 
 
 def _people(found: Sequence[Delivery]) -> Mapping[str, str]:
