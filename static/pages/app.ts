@@ -1,5 +1,6 @@
 /** Entry of the pages' script: starts each small piece once, then marks the document as ready. */
 
+import { startBell } from './bell';
 import { startDialogs } from './dialogs';
 import { startDrafts } from './drafts';
 import { startInserting } from './inserting';
@@ -17,6 +18,7 @@ startPreferences();
 startPartials();
 startDialogs();
 startMenus();
+startBell();
 startToasts();
 startDrafts();
 startInserting();

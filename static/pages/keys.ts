@@ -1,5 +1,6 @@
 /** Single-letter shortcuts; off while typing, while a dialog is open, and when the account switched them off. */
 
+import { isInPanel } from './bell';
 import { keysEnabled } from './preferences';
 import { toggleRow } from './selection';
 
@@ -52,6 +53,7 @@ export function startKeys(): void {
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
     if (isTyping(event.target) || document.querySelector('dialog[open]') || !keysEnabled()) return;
+    if (isInPanel(event.target)) return;
     if (handled(event.key)) event.preventDefault();
   });
 }

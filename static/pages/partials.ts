@@ -85,6 +85,6 @@ export function startPartials(): void {
   body.addEventListener('htmx:afterSettle', (event) => {
     const shown = event.target as HTMLElement;
     shown.querySelector<HTMLElement>('[data-focus]')?.focus({ preventScroll: true });
-    if (shown.id === 'list') announce(shown);
+    if (shown.matches('#list, #bell-panel')) announce(shown);
   });
 }

@@ -50,6 +50,7 @@ def test_the_bell_rings_by_itself_and_leads_to_what_it_rang_for(visitors: Visito
     expect(page.locator(".bell")).to_have_attribute("data-count", str(before + 1))
     expect(page.locator("#announce")).to_have_text(f"Notifications, unread: {before + 1}")
     page.locator(".bell").press("Enter")
+    page.get_by_role("link", name="All notifications").press("Enter")
     expect(page.locator("html[data-ready]")).to_be_attached()
     card = page.locator(".notices", has_text="Bell rings")
     visitor.check_accessibility()
@@ -57,6 +58,68 @@ def test_the_bell_rings_by_itself_and_leads_to_what_it_rang_for(visitors: Visito
     expect(page).to_have_url(re.compile("/inbox/"))
     expect(page.locator("#task")).to_contain_text("Bell rings")
     expect(page.locator(".bell")).to_have_attribute("data-count", str(before))
+
+
+def test_the_bell_opens_a_panel_that_the_keyboard_uses(visitors: VisitorFactory) -> None:
+    visitor = visitors("manager")
+    page = visitor.page
+    opened(page, "/requests")
+    for title in ("In the panel", "Above it"):
+        start_leave(visitors, title)
+    opened(page, "/requests")
+    before = unread(page)
+    bell, panel = page.get_by_role("button", name="Notifications, unread"), page.locator("#bell-panel")
+    expect(bell).to_have_attribute("aria-expanded", "false")
+    bell.press("Space")
+    expect(bell).to_have_attribute("aria-expanded", "true")
+    expect(page.locator("#announce")).to_contain_text("unread shown")
+    visitor.check_accessibility()
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(bell).to_be_focused()
+    bell.press("Enter")
+    expect(panel.get_by_role("link", name="All notifications")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(panel.get_by_role("button", name="Mark all as read")).to_be_focused()
+    row = panel.locator("section", has_text="Above it").locator(".notice").first
+    row.get_by_role("button").press("Enter")
+    expect(panel.locator("section", has_text="Above it")).to_have_count(0)
+    expect(panel.locator("section", has_text="In the panel").locator(".title").first).to_be_focused()
+    expect(page.locator(".bell")).to_have_attribute("data-count", str(before - 1))
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Escape")
+    expect(bell).to_be_focused()
+    page.get_by_role("heading", level=1).click()
+    bell.click()
+    expect(panel).to_be_visible()
+    page.locator("#main").click(position={"x": 2, "y": 2})
+    expect(panel).to_be_hidden()
+
+
+def test_a_failed_panel_says_why_and_closes(visitors: VisitorFactory) -> None:
+    visitor = visitors("designer")
+    visitor.expected_statuses.add(503)
+    page = visitor.page
+    opened(page, "/requests")
+    page.route("**/notifications/latest", lambda route: route.fulfill(status=503))
+    page.locator(".bell").press("Enter")
+    expect(page.locator(".toast.faulted")).to_be_visible()
+    expect(page.locator("#bell-panel")).to_be_hidden()
+    page.unroute("**/notifications/latest")
+    page.locator(".bell").press("Enter")
+    expect(page.locator("#bell-panel")).to_contain_text("All notifications")
+
+
+def test_the_panel_covers_a_phone(visitors: VisitorFactory) -> None:
+    visitor = visitors("manager", width=PHONE, height=780, dark=True, language="zh")
+    page = visitor.page
+    opened(page, "/requests")
+    page.locator(".bell").click()
+    expect(page.locator("#bell-panel .bell-foot")).to_be_visible()
+    box = page.locator("#bell-panel").bounding_box()
+    assert box is not None and box["x"] == 0 and box["width"] == PHONE
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
+    visitor.check_accessibility()
 
 
 def test_a_notice_is_marked_with_the_keyboard_and_the_focus_goes_on(visitors: VisitorFactory) -> None:

@@ -23,6 +23,7 @@ CASES = {
         lambda work: work.notices.list("t", "ann", NoticeQuery(unread=True, paging=NEXT)),
         "notices_unread",
     ),
+    "panel of the bell": (lambda work: work.notices.latest("t", "ann", 2), "notices_unread"),
     "bell": (lambda work: work.notices.unread("t", "ann"), "notices_unread"),
     "read all": (lambda work: work.notices.mark_all_read("t", "ann", at(9), at(9)), "notices_unread"),
     "task opened": (lambda work: work.notices.mark_task_read("t", "ann", "k1", at(9)), "notices_task_id|unread"),

@@ -98,6 +98,21 @@ def test_an_inbox_can_be_narrowed(stores: StoreSet) -> None:
     assert inbox(stores, unread=True, type=NoticeType.APPROVAL, instance_id="i2") == ["a"]
 
 
+def test_the_latest_are_unread_ones_newest_first_up_to_a_bound(stores: StoreSet) -> None:
+    made = [notice(f"n{number}", created_at=at(number), sequence=1) for number in range(4)]
+    save(stores.stores, notices=[*made, notice("mail", in_inbox=False), notice("bobs", recipient_id="bob")])
+    save(stores.stores, "t1", notices=[notice("theirs")])
+    mark(stores, "ann", "n2")
+
+    def latest(most: int, partition: Partition = None) -> list[str]:
+        with stores.stores.reading(partition) as work:
+            return [one.id for one in work.notices.latest(partition, "ann", most)]
+
+    assert latest(2) == ["n3", "n1"]
+    assert latest(9) == ["n3", "n1", "n0"]
+    assert latest(9, "t1") == ["theirs"]
+
+
 def test_what_is_unread_is_counted_up_to_a_bound(stores: StoreSet) -> None:
     save(stores.stores, notices=[notice(f"n{number}") for number in range(7)])
     assert (unread(stores), unread(stores, most=3), unread(stores, most=7)) == (7, 3, 7)

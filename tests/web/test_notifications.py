@@ -44,6 +44,45 @@ def test_the_bell_stops_counting_at_99(site: Site) -> None:
     assert visit(site, "designer").get("/live").response.json["notices"] == "99+"
 
 
+def test_the_bell_opens_the_latest_by_request_and_every_page_can(site: Site) -> None:
+    for number in range(10):
+        at = site.clock.now() - timedelta(minutes=number)
+        title = f"Trip {number % 2}"
+        tell(site, "designer", f"Notice {number}", created_at=at, instance_id=title, instance_title=title)
+    tell(site, "designer", "Known", read_at=site.clock.now())
+    tell(site, "operator", "Not theirs")
+    visitor = visit(site, "designer")
+    page = visitor.get("/account")
+    assert re.search(r'<section[^>]*id="bell-panel"[^>]* hidden[^>]*hx-get="/notifications/latest"', page.html)
+    assert "Notice 0" not in page.text
+    panel = visitor.get("/notifications/latest", target="bell-panel")
+    order = ["8 unread shown", "Unread 10", "Trip 0", *(f"Notice {n}" for n in (0, 2, 4, 6)), "Trip 1", "Notice 7"]
+    places = [panel.text.index(word) for word in order]
+    assert places == sorted(places)
+    for word in ("Notice 8", "Notice 9", "Known", "Not theirs", "Skip to"):
+        assert word not in panel.text
+    assert panel.html.count('name="csrf_token"') == 9
+
+
+def test_the_panel_goes_on_to_the_next_and_says_when_there_is_none(site: Site) -> None:
+    first, second = tell(site, "designer", "First"), tell(site, "designer", "Second", instance_id="other")
+    visitor = visit(site, "designer")
+    left = visitor.post("/notifications/read", target="bell-panel", id=first.id, place="0")
+    assert re.search(rf'id="bell-open-{second.id}"[^>]* data-focus>Second', left.html) and "First" not in left.text
+    until = re.search(r'name="until" value="([^"]+)"', left.html)
+    assert until is not None
+    none = visitor.post("/notifications/read-all", target="bell-panel", until=until.group(1))
+    assert "Nothing unread" in none.text and re.search(r'id="bell-title"[^>]* data-focus', none.html)
+    assert 'href="/notifications?show=all"' in none.html
+
+
+def test_without_the_script_the_bell_is_a_link_to_the_list(site: Site) -> None:
+    visitor = visit(site, "designer")
+    assert visitor.get("/notifications/latest").location == "/notifications"
+    assert 'id="bell-panel"' not in visitor.get("/notifications").html
+    assert visit(site).get("/notifications/latest").location.startswith("/sign-in")
+
+
 def test_notices_stand_by_request_the_newest_first(site: Site) -> None:
     common = {"instance_id": "trip", "instance_title": "Trip to Oslo"}
     tell(site, "designer", "Older", **common)

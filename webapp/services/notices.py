@@ -33,6 +33,10 @@ class NoticeService:
         check_page("tasks", asked.paging, ())
         return self._storage.read(actor.partition, lambda work: work.notices.list(actor.partition, actor.name, asked))
 
+    def latest(self, actor: Actor, most: int) -> Sequence[Notice]:
+        """Return the newest of the actor's unread notices, at most *most*: for the panel below the bell."""
+        return self._storage.read(actor.partition, lambda work: work.notices.latest(actor.partition, actor.name, most))
+
     def unread(self, actor: Actor) -> int:
         """Return how many notices the actor has not read, at most 100: for the bell."""
         return self._storage.read(actor.partition, lambda work: work.notices.unread(actor.partition, actor.name))

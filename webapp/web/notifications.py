@@ -24,6 +24,10 @@ blueprint.before_request(require_sign_in)
 
 PATH: Final = "/notifications"
 ALL: Final = "all"
+PANEL: Final = "bell-panel"
+"""The part that the bell opens, on every page."""
+LATEST: Final = 8
+"""Notices in it."""
 
 ICONS: Final[Mapping[EventType, str]] = {
     EventType.TASK_CREATED: "inbox",
@@ -76,6 +80,11 @@ class Group:
     lines: list[Line]
 
     @property
+    def size(self) -> int:
+        """How many they are."""
+        return len(self.lines)
+
+    @property
     def unread(self) -> list[str]:
         """The ids of those that were not read."""
         return [line.notice.id for line in self.lines if line.notice.read_at is None]
@@ -85,6 +94,12 @@ class Group:
 def notices() -> Response:
     """Show what is unread, or everything."""
     return _page()
+
+
+@blueprint.get("/latest")
+def latest() -> Response:
+    """Show the newest unread ones below the bell; without the script the bell is a link to all of them."""
+    return _panel() if wants_block() else redirect(PATH, 303)
 
 
 @blueprint.post("/read")
@@ -146,6 +161,8 @@ def _home() -> str:
 
 
 def _marked(count: int) -> Response:
+    if wants_block() and request.headers.get("HX-Target") == PANEL:
+        return _panel(focus=read_integer(request.form, "place", 0))
     if wants_block():
         return _page(focus=read_integer(request.form, "place", 0))
     toast("completed", page_text().text("notifications.marked", count=count))
@@ -173,6 +190,16 @@ def _page(focus: int | None = None) -> Response:
         "until": page.now().isoformat(),
     }
     return render("notifications/notifications.html", "list", **context)
+
+
+def _panel(focus: int | None = None) -> Response:
+    found = services().notices.latest(current_actor(), LATEST)
+    context: dict[str, Any] = {
+        "groups": group_notices(found, _open_urls(found)),
+        "focus": None if focus is None else min(focus, len(found) - 1),
+        "until": page_text().now().isoformat(),
+    }
+    return render("notifications/_panel.html", "panel", **context)
 
 
 def _query(shown: Mapping[str, str], paging: Paging) -> NoticeQuery:

@@ -59,6 +59,9 @@ class NoticeStore(Protocol):
     def list(self, partition: Partition, recipient_id: str, query: NoticeQuery) -> Page[Notice]:
         """Return a page of the recipient's notices and the total."""
 
+    def latest(self, partition: Partition, recipient_id: str, most: int) -> Sequence[Notice]:
+        """Return the newest that the recipient has not read, at most *most*; nothing is counted."""
+
     def unread(self, partition: Partition, recipient_id: str, most: int = 100) -> int:
         """Return how many the recipient has not read, at most *most*: for the bell."""
 

@@ -47,6 +47,11 @@ class MemoryNotices:
         )
         return page(ordered(found, NEWEST_FIRST), query.paging, notice_rows.notice)
 
+    def latest(self, partition: Partition, recipient_id: str, most: int) -> Sequence[Notice]:
+        """Return the newest unread ones, at most *most*."""
+        found = self._unread(partition, recipient_id, lambda row: True)
+        return [notice_rows.notice(row) for row in ordered(found, NEWEST_FIRST)[:most]]
+
     def unread(self, partition: Partition, recipient_id: str, most: int = 100) -> int:
         """Return how many the recipient has not read, at most *most*."""
         return min(most, len(self._unread(partition, recipient_id, lambda row: True)))

@@ -88,6 +88,12 @@ class SqlNotices:
         found, total = read_page(self._transaction, listing, query.paging, parameters)
         return Page([notice_rows.notice(row) for row in found], total)
 
+    def latest(self, partition: Partition, recipient_id: str, most: int) -> Sequence[Notice]:
+        """Return the newest unread ones, at most *most*."""
+        listing = _listing(partition is not None, unread=True, by_type=False, by_instance=False)
+        asked = scope(partition, p_inbox_of=recipient_id, p_limit=most)
+        return [notice_rows.notice(row) for row in self._transaction.mappings(listing.first, asked)]
+
     def unread(self, partition: Partition, recipient_id: str, most: int = 100) -> int:
         """Return how many the recipient has not read, at most *most*."""
         asked = scope(partition, p_inbox_of=recipient_id, p_limit=most)
