@@ -13,7 +13,7 @@ from tests.browser.visitor import Visitor
 from tests.browser.windows import Windows
 from tests.support.server import ServerProcess
 
-DRAWING = ("test_activities", "test_designer")
+DRAWING = ("test_activities", "test_designer", "test_listeners")
 """The modules whose journeys draw: half of the time of all."""
 
 # As long as a visitor waits for anything else: five seconds are short on a busy machine.

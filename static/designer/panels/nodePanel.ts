@@ -4,8 +4,10 @@ import { type PropertyDescriptor, propertyKey, propertyValue } from '../model/ac
 import { type NodeDoc, nodeName, nodeOf, text } from '../model/definition';
 import { renameNode, setNode, setProperty } from '../model/edits';
 import { isObject, type JsonValue } from '../model/json';
+import type { ProblemTarget } from '../model/problems';
 import { html } from '../view/html';
 import { icon } from '../view/icons';
+import { NodeListeners } from './nodeListeners';
 import { NodeSettings } from './nodeSettings';
 import { Fields, folded, type Panel, section } from './panel';
 
@@ -23,6 +25,7 @@ const SECTIONS = ['setup', 'people', 'decision', 'data', 'time'];
 export class NodePanel implements Panel {
   readonly element: HTMLElement;
   private readonly fields: Fields;
+  private readonly listeners: NodeListeners;
   private readonly heading = html('h2', {});
   private readonly idLine = html('code', {});
   private readonly activityType: string;
@@ -35,6 +38,9 @@ export class NodePanel implements Panel {
     const node = nodeOf(session.doc, key) as NodeDoc;
     this.activityType = node.activityType;
     this.fields = new Fields(session);
+    this.listeners = new NodeListeners(session, { node: () => this.node, key: () => this.key }, (target) =>
+      this.isMine(target),
+    );
     this.element = html(
       'div',
       { class: 'panel' },
@@ -98,7 +104,12 @@ export class NodePanel implements Panel {
       return folded(title, set, ...fields);
     });
     const unknown = descriptor ? [] : [this.unknownActivity(node)];
-    return [...unknown, ...parts.filter((part) => part !== undefined), this.settings(node, descriptor?.waits ?? false)];
+    return [
+      ...unknown,
+      ...parts.filter((part) => part !== undefined),
+      this.listeners.element,
+      this.settings(node, descriptor?.waits ?? false),
+    ];
   }
 
   private unknownActivity(node: NodeDoc): HTMLElement {
@@ -219,14 +230,21 @@ export class NodePanel implements Panel {
     this.heading.textContent = nodeName(node);
     this.idLine.textContent = node.id;
     this.fields.refresh();
+    this.listeners.refresh();
     return true;
   }
 
   showProblems(): void {
-    this.fields.showProblems((target) => target.kind === 'node' && target.element === this.key);
+    this.fields.showProblems((target) => this.isMine(target));
+    this.listeners.showProblems();
   }
 
   focus(path: readonly string[]): void {
-    this.fields.focus(path.length === 0 ? ['name'] : path);
+    if (path[0] === 'listeners') this.listeners.focus(path);
+    else this.fields.focus(path.length === 0 ? ['name'] : path);
+  }
+
+  private isMine(target: ProblemTarget): boolean {
+    return target.kind === 'node' && target.element === this.key;
   }
 }
