@@ -67,6 +67,23 @@ def test_a_tenant_is_added_listed_switched_and_moved(site: Site, tmp_path: Path)
     assert actions == ["addTenant", "addTenant", "disableTenant", "moveTenant", "enableTenant"]
 
 
+def test_a_tenant_whose_database_is_gone_is_disabled_and_moved_by_force_only(
+    site: Site, tmp_path: Path, migrated_sqlite: Path
+) -> None:
+    add(site, tmp_path, migrated_sqlite, "north")
+    (tmp_path / "north.db").unlink()
+    refused = run(site, "tenant", "disable", "north")
+    assert refused.exit_code != 0
+    assert "--force" in refused.output and "Traceback" not in refused.output
+    assert "north\tenabled" in run(site, "tenant", "list").output
+    assert run(site, "tenant", "disable", "north", "--force").exit_code == 0
+    assert "--force" in run(site, "tenant", "database", "north", "--platform").output
+    moved = run(site, "tenant", "database", "north", "--platform", "--force")
+    assert moved.exit_code == 0, moved.output
+    assert run(site, "tenant", "enable", "north").exit_code == 0
+    assert "north\tenabled\tthe platform's database\n" in run(site, "tenant", "list").output
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

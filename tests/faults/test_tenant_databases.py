@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from http.client import HTTPConnection
@@ -15,6 +17,7 @@ import psycopg
 import pytest
 
 from tests.faults.caller import Answer, Caller
+from tests.faults.nodes import wait_until
 from tests.support.flows import END, START, flow, node
 from tests.support.postgresql import new_database, require_server, server_url
 from tests.support.server import ServerProcess
@@ -184,6 +187,41 @@ def test_servers_that_swallow_every_packet_keep_nobody_else_waiting(site: Site, 
         with psycopg.connect(databases["platform"], autocommit=True) as connection:
             connection.execute("UPDATE tenants SET enabled = false WHERE name = 'Silent'")
     assert "hush" not in site.server.log
+
+
+def test_what_comes_late_for_a_disabled_tenant_is_written_nowhere(site: Site, databases: dict[str, str]) -> None:
+    """The command ends in one process; the server, which has the tenant in its copy, is told by the database."""
+    answers: list[Answer] = []
+    stop = threading.Event()
+
+    def start_again_and_again() -> None:
+        with site.callers[WELL] as caller:
+            while not stop.is_set():
+                answers.append(caller("POST", "/instances", {"name": "soon", "variables": {"seconds": 3600}}))
+
+    with ThreadPoolExecutor(1) as pool:
+        calls = pool.submit(start_again_and_again)
+        try:
+            assert wait_until(lambda: len(answers) >= 5, 60)
+            site.server.flask(f"tenant disable {WELL}")
+            written, told = _instances(databases[WELL]), len(answers)
+            assert wait_until(lambda: len(answers) >= told + 20, 60)
+        finally:
+            stop.set()
+        calls.result()
+    assert answers[0].status == 201
+    # One was perhaps under way while the command ended; whatever came after it was refused and left nothing.
+    assert {one.status for one in answers[told + 1 :]} <= {403, 503}
+    assert _instances(databases[WELL]) == written
+    site.server.flask(f"tenant enable {WELL}")
+    assert wait_until(lambda: site.get(WELL, "/instances").status == 200, 60)
+
+
+def _instances(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT count(*) FROM instances").fetchone()
+    assert found is not None
+    return int(found[0])
 
 
 @contextmanager

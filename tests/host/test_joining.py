@@ -26,6 +26,8 @@ from webapp.engine.errors import (
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.ports.locks import LeaseHeld
 from webapp.services.commands import lease_name
+from webapp.services.queries import InstanceQuery
+from webapp.stores.sql import SqlStores
 
 pytestmark = on_databases
 CHILD = flow("child", [START, END])
@@ -181,6 +183,31 @@ def test_a_refusal_under_the_lease_does_not_end_the_transaction(host: Host) -> N
         services.inbox.complete(host.boss, task.id, "approved")
     host.db.session.commit()
     assert host.waypost.services.instances.get(host.boss, instance.id).status is InstanceStatus.COMPLETED
+
+
+def test_a_tenant_that_is_fenced_off_is_refused_and_the_hosts_rows_stay(host: Host) -> None:
+    """The commit is the host's, so that it is asked before anything is written."""
+    accounts = host.waypost.services.accounts
+    north = accounts.actor(accounts.create(name="north", tenant_id="t1", roles=("administrator",)))
+    draft = host.waypost.services.catalog.create(north, CHILD)
+    host.waypost.services.catalog.publish(north, draft.id)
+    assert isinstance(host.stores.stores, SqlStores)
+    fences = host.stores.stores.fences
+    fences.close("t1")
+    add_order(host, "Ann")
+    with host.waypost.joining(host.db.session) as services:
+        with pytest.raises(Unavailable) as caught:
+            services.instances.start(north, name="child")
+        assert caught.value.key == "services.tenant_fenced"
+    host.start("Ann")
+    host.db.session.commit()
+    assert host.stored() == (1, 1, 1)
+    fences.open("t1")
+    with host.waypost.joining(host.db.session) as services:
+        services.instances.start(north, name="child")
+        host.db.session.commit()
+    with host.stores.stores.reading("t1") as work:
+        assert work.instances.list("t1", InstanceQuery()).total == 1
 
 
 def test_a_new_transaction_in_the_same_block_is_joined_anew(host: Host) -> None:

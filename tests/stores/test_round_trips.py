@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
-from tests.stores.records import audit, bookmark, delivery, instance, node, notice, start
+from tests.stores.records import at, audit, bookmark, delivery, instance, node, notice, save, start
 from tests.support.stores import on_postgresql
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.ports.stores import DuplicateRecord, StoreFailure, WriteSet
@@ -58,6 +58,21 @@ def test_a_command_is_written_in_two_trips(stores):
     assert len(seen) == 2, seen
     with stores.stores.reading(None) as work:
         assert {one.id for one in work.instances.snapshot(None, "i1").bookmarks} == {"k"}
+
+
+def test_a_tenants_fence_is_asked_for_in_the_trip_of_the_commit(stores):
+    save(stores.stores, "t1", instance=instance("warm"), is_new=True)
+    changed = {"instance": instance("warm", revision=2, command_id="c2"), "expected_revision": 1}
+    with trips(stores.engine) as seen:
+        save(stores.stores, "t1", **changed, new_bookmarks=[bookmark("k", "warm", tenant_id="t1")])
+    assert len(seen) == 2, seen
+    # What waits for each of its answers has the commit's trip anyway.
+    with trips(stores.engine) as seen, stores.stores.writing("t1") as work:
+        work.bookmarks.push_back("t1", "k", at(9), 1)
+    assert len(seen) == 3, seen
+    with trips(stores.engine) as seen, stores.stores.writing(None) as work:
+        work.bookmarks.push_back(None, "k", at(9), 1)
+    assert len(seen) == 3, seen
 
 
 def test_whom_a_command_tells_costs_no_trip(stores):

@@ -18,7 +18,7 @@ from webapp.engine.instances.journal import AuditEntry
 from webapp.engine.ports.partitions import NotServed, PolledDatabase, Refusal
 from webapp.engine.ports.stores import Partition, StoreFailure, Stores, UnitOfWork
 from webapp.stores.memory import MemoryStores
-from webapp.stores.routing import RoutedStores
+from webapp.stores.routing import FencedStores, RoutedStores
 from webapp.stores.sql import SqlOpening, SqlStores, create_database, upgrade
 
 
@@ -26,7 +26,7 @@ from webapp.stores.sql import SqlOpening, SqlStores, create_database, upgrade
 class Own:
     """A tenant's database that can be taken away."""
 
-    stores: Stores = field(default_factory=MemoryStores)
+    stores: FencedStores = field(default_factory=MemoryStores)
     failure: StoreFailure | None = None
     lacking: str | None = None
     looks: int = 0

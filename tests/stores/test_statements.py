@@ -54,6 +54,14 @@ def statements(stores):
     return counting
 
 
+def without_fence(seen, partition):
+    """Return the statements of a transaction but for the last of a tenant's, which asks for its fence."""
+    if partition is None:
+        return seen
+    assert " fences " in f"{seen[-1]} ".replace("\n", " "), seen
+    return seen[:-1]
+
+
 @pytest.mark.parametrize("partition", [None, "t1"])
 def test_ten_nodes_straight_through_are_three_writes(stores, statements, partition):
     nodes = [node(f"n{number}", status=NodeStatus.COMPLETED) for number in range(10)]
@@ -66,7 +74,7 @@ def test_ten_nodes_straight_through_are_three_writes(stores, statements, partiti
     entry = audit("a", tenant_id=partition)
     with statements() as seen:
         save(stores.stores, partition, **write_set, audit=[entry])
-    assert [statement.split()[0] for statement in seen] == ["INSERT"] * 3
+    assert [statement.split()[0] for statement in without_fence(seen, partition)] == ["INSERT"] * 3
 
 
 def completion(next_task):
@@ -133,7 +141,8 @@ def test_notices_are_one_statement_of_a_command_and_deliveries_another(stores, s
         save(stores.stores, partition, instance=instance(), is_new=True, node_instances=[node("n")], **told)
     prefix = "" if partition else "platform_"
     wanted = [f"{prefix}{name}" for name in ("instances", "node_instances", "notices", "deliveries")]
-    assert [statement.split()[:3:2] for statement in seen] == [["INSERT", name] for name in wanted]
+    written = without_fence(seen, partition)
+    assert [statement.split()[:3:2] for statement in written] == [["INSERT", name] for name in wanted]
 
 
 def test_claiming_deliveries_is_a_read_and_a_write_of_each_set(stores, statements):
@@ -144,7 +153,7 @@ def test_claiming_deliveries_is_a_read_and_a_write_of_each_set(stores, statement
     found[0].state = DeliveryState.SENT
     with statements() as seen, stores.stores.writing("t1") as work:
         assert work.deliveries.settle("t1", found[0], attempt(found[0].id), "t")
-    assert [statement.split()[0] for statement in seen] == ["UPDATE", "INSERT"]
+    assert [statement.split()[0] for statement in without_fence(seen, "t1")] == ["UPDATE", "INSERT"]
     with statements() as seen, stores.stores.writing(None) as work:
         work.deliveries.claim_due(T0, 9, "t", at(60))
     assert [statement.split()[0] for statement in seen] == ["SELECT", "SELECT"]

@@ -30,7 +30,7 @@ from webapp.engine.ports.notices import NoticeSettingsStore
 from webapp.engine.ports.partitions import PartitionDatabases
 from webapp.engine.ports.stores import Stores
 from webapp.stores.memory import MemoryLeases, MemoryStores
-from webapp.stores.routing import RoutedStores
+from webapp.stores.routing import FencedStores, RoutedStores
 from webapp.stores.sql import SqlLeases, SqlOpening, SqlStores, create_database, create_lease_database, upgrade
 from webapp.stores.sql.columns import METADATA
 
@@ -191,7 +191,7 @@ def second_postgresql() -> Iterator[Engine]:
 
 
 OWN = "t1"
-_OWN_URL = "postgresql://nowhere/own"
+OWN_URL = "postgresql+psycopg://nowhere/own"
 
 
 class _Set:
@@ -203,7 +203,7 @@ class _Set:
     def copy(self) -> TenantCopy:
         found = {one.id: one for one in self._accounts.tenants()}
         own = found.get(OWN) or Tenant(id=OWN, name=OWN, created_at=FakeClock().now())
-        found[OWN] = msgspec.structs.replace(own, database_url=_OWN_URL)
+        found[OWN] = msgspec.structs.replace(own, database_url=OWN_URL)
         return TenantCopy(found, frozenset(one.id for one in found.values() if not one.enabled))
 
 
@@ -227,7 +227,7 @@ class Directory(TenantDirectory):
 class Opened:
     """A tenant's own database that a test has opened already."""
 
-    stores: Stores
+    stores: FencedStores
 
     def behind(self) -> str | None:
         """Return None."""
@@ -237,11 +237,11 @@ class Opened:
         """Keep what there is."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Opens:
     """Opens the one database that there is."""
 
-    stores: Stores
+    stores: FencedStores
 
     def key(self, url: str) -> str:
         """Return the address."""
@@ -256,9 +256,10 @@ class Opens:
         return url
 
 
-def apart(found: StoreSet, own: Stores, own_engine: Engine | None = None) -> StoreSet:
+def apart(found: StoreSet, own: FencedStores, own_engine: Engine | None = None) -> StoreSet:
     """Return the set with *own* as the database of the tenant ``t1``."""
     directory = Directory(found.accounts, found.clock)
+    assert isinstance(found.stores, MemoryStores | SqlStores)
     routed = RoutedStores(found.stores, directory=directory, opening=Opens(own), clock=found.clock)
     return replace(
         found, kind=f"{found.kind}-apart", stores=routed, tenants=directory, databases=routed, own_engine=own_engine

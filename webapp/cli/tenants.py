@@ -12,6 +12,11 @@ from webapp.web.deps import installation, services
 
 tenant = AppGroup("tenant", help="Tenants, and where their data lie.")
 
+_FORCE = click.option(
+    "--force", is_flag=True,
+    help="Also when the database with its data cannot be reached, or refuses. Then wait ten seconds before you copy or "
+    "move its data: until then another process may write there.",
+)  # fmt: skip
 _ID = click.argument("tenant_id", metavar="TENANT")
 
 
@@ -44,29 +49,34 @@ def list_tenants() -> None:
 def enable(tenant_id: str) -> None:
     """Serve the tenant again; a database of its own is brought up to this version."""
     _prepare(services().tenants.find(tenant_id).database_url)
-    services().tenants.set_enabled(tenant_id, True)
+    services().tenants.enable(tenant_id)
     click.echo(f"The tenant {tenant_id} is enabled.")
 
 
 @tenant.command("disable")
 @_ID
+@_FORCE
 @refusals_shown
-def disable(tenant_id: str) -> None:
-    """Serve the tenant no longer: nobody of it can sign in, nothing of it runs. Its data stay."""
-    services().tenants.set_enabled(tenant_id, False)
-    click.echo(f"The tenant {tenant_id} is disabled. Every process knows it within five seconds.")
+def disable(tenant_id: str, force: bool) -> None:
+    """Serve the tenant no longer: nobody of it can sign in, nothing of it runs. Its data stay.
+
+    Its database itself refuses from then on what a process would still write.
+    """
+    services().tenants.disable(tenant_id, force=force)
+    click.echo(f"The tenant {tenant_id} is disabled. Its data change no more; every process knows within five seconds.")
 
 
 @tenant.command("database")
 @_ID
 @click.argument("url", required=False)
 @click.option("--platform", is_flag=True, help="Its data lie in the platform's database.")
+@_FORCE
 @refusals_shown
-def database(tenant_id: str, url: str | None, platform: bool) -> None:
+def database(tenant_id: str, url: str | None, platform: bool, force: bool) -> None:
     """Say that the data of the disabled TENANT lie in the database URL. No data are moved."""
     if platform == (url is not None):
         raise click.UsageError("Give the URL of a database, or --platform.")
-    found = services().tenants.set_database(tenant_id, url)
+    found = services().tenants.set_database(tenant_id, url, force=force)
     click.echo(f"The data of {tenant_id} lie in {_place(found)}. Move them there before you enable it.")
 
 

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from webapp.engine.errors import Unexpected
 from webapp.engine.ports.hosting import HostSession, HostTransaction
+from webapp.engine.ports.partitions import Fenced, NotServed, Refusal
 from webapp.engine.ports.stores import Partition, StoreFailure, UnitOfWork
 from webapp.services.scopes import HeldLeases, Lease, read_only, undone_on_failure
 from webapp.services.storage import Storage, unavailable
@@ -59,7 +60,19 @@ class HostScope:
         self._require_here(partition)
         if self._session.read_only:
             raise read_only()
-        return self.join().work
+        transaction = self.join()
+        if partition is not None:
+            self._require_unfenced(transaction, partition)
+        return transaction.work
+
+    def _require_unfenced(self, transaction: HostTransaction, tenant: str) -> None:
+        """Ask before anything is written: the commit is the host's, and there is no asking then."""
+        try:
+            transaction.require_unfenced(tenant)
+        except Fenced as fenced:
+            raise unavailable(NotServed(tenant, Refusal.FENCED)) from fenced
+        except StoreFailure as failure:
+            raise unavailable(failure) from failure
 
     def _require_here(self, partition: Partition) -> None:
         """Refuse a tenant whose data lie in a database of their own: no transaction spans two."""

@@ -24,6 +24,7 @@ _NOT_SERVED = {
     Refusal.DISABLED: "services.tenant_disabled",
     Refusal.BEHIND: "services.tenant_database_behind",
     Refusal.UNREACHABLE: "services.tenant_database_unreachable",
+    Refusal.FENCED: "services.tenant_fenced",
 }
 
 

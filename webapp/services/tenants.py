@@ -5,6 +5,7 @@ The platform's people alone see which tenants there are. The address of a databa
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -15,15 +16,17 @@ from webapp.accounts.ports import AccountStore
 from webapp.accounts.tenants import TenantDirectory
 from webapp.config.kinds import DatabaseUrl, SettingsError
 from webapp.engine.clock import Clock, IdSource
-from webapp.engine.errors import CONFLICT_INSTANCE, Conflict, InputInvalid
+from webapp.engine.errors import CONFLICT_INSTANCE, UNAVAILABLE_STORE, Conflict, InputInvalid, Unavailable
 from webapp.engine.instances.journal import AuditEntry
 from webapp.engine.instances.limits import MAX_ACCOUNT, MAX_TITLE
 from webapp.engine.numbers import JsonObject
 from webapp.engine.ports.partitions import DatabaseState, PartitionDatabases
-from webapp.engine.ports.stores import DuplicateRecord
+from webapp.engine.ports.stores import DuplicateRecord, StoreFailure
 from webapp.services.access import lacking
 from webapp.services.storage import Storage, answered
 from webapp.services.texts import check_text, require_text
+
+log = logging.getLogger("waypost.tenants")
 
 
 class TenantService:
@@ -63,6 +66,9 @@ class TenantService:
             database_url=self.address(database_url),
             created_at=self._clock.now(),
         )
+        if tenant.database_url is not None:
+            # Its data may have lain there before.
+            answered(lambda: self._databases.unfence(tenant.id, tenant.database_url))
         try:
             answered(lambda: self._accounts.insert_tenant(tenant))
         except DuplicateRecord:
@@ -70,20 +76,48 @@ class TenantService:
         self._changed("addTenant", None, tenant)
         return tenant
 
-    def set_enabled(self, tenant_id: str, enabled: bool) -> Tenant:
-        """Switch a tenant off, or on again: its data stay. :raises InputInvalid: there is none of that id."""
+    def enable(self, tenant_id: str) -> Tenant:
+        """Serve a tenant again. :raises InputInvalid: there is none of that id. :raises Unavailable: its database."""
         tenant = self.find(tenant_id)
-        return self._save("enableTenant" if enabled else "disableTenant", tenant, enabled=enabled)
+        answered(lambda: self._databases.unfence(tenant.id, tenant.database_url))
+        return self._save("enableTenant", tenant, enabled=True)
 
-    def set_database(self, tenant_id: str, database_url: str | None) -> Tenant:
+    def disable(self, tenant_id: str, *, force: bool = False) -> Tenant:
+        """Serve a tenant no longer: its data stay, and once this returns nothing of it is written any more.
+
+        *force*: also when its database cannot see to that; processes that have not heard of it may write for some
+        seconds.
+
+        :raises InputInvalid: there is none of that id. :raises Unavailable: its database cannot be fenced.
+        """
+        tenant = self.find(tenant_id)
+        self._fence(tenant, force=force)
+        return self._save("disableTenant", tenant, enabled=False)
+
+    def set_database(self, tenant_id: str, database_url: str | None, *, force: bool = False) -> Tenant:
         """Say where a disabled tenant's data lie; None: in the platform's database. No data are moved.
 
         :raises Conflict: the tenant is enabled, so that work may be under way where its data lie now.
+        :raises Unavailable: the database where they lay cannot be fenced, and *force* is not given.
         """
         tenant, address = self.find(tenant_id), self.address(database_url)
         if tenant.enabled:
             raise Conflict("services.tenant.enabled", code=CONFLICT_INSTANCE, params={"tenant": tenant_id})
+        self._fence(tenant, force=force)
         return self._save("moveTenant", tenant, database_url=address)
+
+    def _fence(self, tenant: Tenant, *, force: bool) -> None:
+        """Have the database itself refuse what a process writes that has an old copy of the directory."""
+        try:
+            self._databases.fence(tenant.id, tenant.database_url)
+        except StoreFailure as failure:
+            kind = failure.reason.partition(":")[0]
+            if not force:
+                params, details = {"tenant": tenant.id}, {"reason": kind}
+                raise Unavailable(
+                    "services.tenant.unfenced", code=UNAVAILABLE_STORE, params=params, details=details
+                ) from failure
+            log.warning("the database of tenant %s was not closed to changes: %s", tenant.id, kind)
 
     def find(self, tenant_id: str) -> Tenant:
         """Return a tenant. :raises InputInvalid: there is none of that id."""

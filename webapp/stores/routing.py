@@ -18,7 +18,7 @@ import msgspec
 from webapp.accounts.model import Tenant
 from webapp.accounts.tenants import TenantCopy, TenantDirectory
 from webapp.engine.clock import Clock
-from webapp.engine.ports.partitions import DatabaseState, NotServed, PolledDatabase, Refusal
+from webapp.engine.ports.partitions import DatabaseState, Fenced, Fences, NotServed, PolledDatabase, Refusal
 from webapp.engine.ports.stores import Partition, StoreFailure, Stores, UnitOfWork
 
 log = logging.getLogger("waypost.tenants")
@@ -30,11 +30,19 @@ BACK_OFF_SECONDS = (1, 2, 4, 8, 15)
 """How long a failing database is left alone: after the first failure, the second, … and all further ones."""
 
 
+class FencedStores(Stores, Protocol):
+    """Stores of one database."""
+
+    @property
+    def fences(self) -> Fences:
+        """The tenants that it takes no changes of."""
+
+
 class OwnDatabase(Protocol):
     """A tenant's own database, opened."""
 
     @property
-    def stores(self) -> Stores:
+    def stores(self) -> FencedStores:
         """What opens units of work in it."""
 
     def behind(self) -> str | None:
@@ -91,6 +99,8 @@ class _Place:
         try:
             with stores.writing(partition) if writes else stores.reading(partition) as work:
                 yield work
+        except Fenced:
+            raise
         except StoreFailure:
             # The next call looks whether the database is there at all.
             self._sound = False
@@ -189,7 +199,13 @@ class RoutedStores:
     """
 
     def __init__(
-        self, platform: Stores, *, directory: TenantDirectory, opening: Opening, clock: Clock, platform_url: str = ""
+        self,
+        platform: FencedStores,
+        *,
+        directory: TenantDirectory,
+        opening: Opening,
+        clock: Clock,
+        platform_url: str = "",
     ) -> None:
         self._platform = platform
         self._directory = directory
@@ -207,9 +223,59 @@ class RoutedStores:
         return self._platform.reading(partition) if place is None else place.opened(partition, writes=False)
 
     def writing(self, partition: Partition) -> AbstractContextManager[UnitOfWork]:
-        """Open a unit of work for writing. :raises NotServed: the tenant is not served."""
-        place = self._place(partition)
-        return self._platform.writing(partition) if place is None else place.opened(partition, writes=True)
+        """Open a unit of work for writing. :raises NotServed: the tenant is not served, perhaps only at the commit."""
+        return self._platform.writing(None) if partition is None else self._guarded(partition)
+
+    @contextmanager
+    def _guarded(self, tenant: str) -> Iterator[UnitOfWork]:
+        place = self._place(tenant)
+        opened = self._platform.writing(tenant) if place is None else place.opened(tenant, writes=True)
+        try:
+            with opened as work:
+                yield work
+        except Fenced as fenced:
+            raise self._not_served(tenant) from fenced
+
+    def _not_served(self, tenant: str) -> NotServed:
+        """Return what becomes of a call that met a fence, with the directory read anew."""
+        self._directory.forget()
+        tenants = self._directory.copy()
+        if tenant in tenants.disabled:
+            return NotServed(tenant, Refusal.DISABLED)
+        log.warning(
+            "a change of tenant %s met a fence and was given up; if this does not end, say again where its data lie: "
+            "tenant disable, tenant database, tenant enable",
+            tenant,
+        )
+        return NotServed(tenant, Refusal.FENCED)
+
+    def fence(self, tenant_id: str, database_url: str | None) -> None:
+        """Let nothing of the tenant's be written in a database from now on."""
+        with self._fences(database_url) as fences:
+            fences.close(tenant_id)
+
+    def unfence(self, tenant_id: str, database_url: str | None) -> None:
+        """Allow it again."""
+        with self._fences(database_url) as fences:
+            fences.open(tenant_id)
+
+    @contextmanager
+    def _fences(self, database_url: str | None) -> Iterator[Fences]:
+        if database_url is None or self._key(database_url) == self._platform_key:
+            yield self._platform.fences
+            return
+        try:
+            # Apart from what calls use: nothing that rests in a pool, no back-off.
+            database = self._opening.open(database_url)
+        except ValueError as error:
+            raise StoreFailure(f"{type(error).__name__}: not the address of a database") from error
+        try:
+            lacking = database.behind()
+            if lacking is not None:
+                raise StoreFailure(f"Behind: {lacking}")
+            yield database.stores.fences
+        finally:
+            database.rest()
 
     def polled(self) -> Sequence[PolledDatabase]:
         """Return the databases to be asked for due work now."""

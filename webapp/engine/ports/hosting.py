@@ -16,6 +16,12 @@ class HostTransaction(Protocol):
     def work(self) -> UnitOfWork:
         """The unit of work over the host's connection; it commits nothing."""
 
+    def require_unfenced(self, tenant: str) -> None:
+        """Let nobody put up a fence for the tenant before the transaction ends.
+
+        :raises Fenced: there is one; the transaction is as it was. :raises StoreFailure: it cannot be asked.
+        """
+
     def at_end(self, release: Callable[[], None]) -> None:
         """Have something done when the root transaction has ended, whichever way."""
 

@@ -19,6 +19,7 @@ class Refusal(StrEnum):
     DISABLED = "tenant_disabled"
     BEHIND = "tenant_database_behind"
     UNREACHABLE = "tenant_database_unreachable"
+    FENCED = "tenant_fenced"
 
 
 class NotServed(StoreFailure):
@@ -28,6 +29,27 @@ class NotServed(StoreFailure):
         self.partition = partition
         self.refusal = refusal
         super().__init__(f"{refusal}: tenant {partition}")
+
+
+class Fenced(StoreFailure):
+    """The database takes no changes of the tenant's rows: it is disabled, or they lie elsewhere. Nothing was done."""
+
+
+class Fences(Protocol):
+    """Which tenants' rows one database takes no changes of, whatever a process still believes of where they lie.
+
+    Every unit of work for writing of such a tenant that has written ends with ``Fenced`` instead of its commit, and
+    nothing of its is claimed. The platform's rows have no fence.
+    """
+
+    def close(self, tenant_id: str) -> None:
+        """Put up a fence, if there is none, once the transactions under way are over; no later one commits.
+
+        :raises StoreFailure: it cannot; ``transient`` when a transaction did not end in time.
+        """
+
+    def open(self, tenant_id: str) -> None:
+        """Take the fence down, if there is one. :raises StoreFailure: it cannot."""
 
 
 class PolledDatabase(msgspec.Struct, frozen=True):
@@ -74,6 +96,15 @@ class PartitionDatabases(Protocol):
     def states(self) -> Sequence[DatabaseState]:
         """Return the state of each separate database of an enabled tenant, by its first tenant."""
 
+    def fence(self, tenant_id: str, database_url: str | None) -> None:
+        """Let nothing of the tenant's be written in a database from now on; None is the platform's.
+
+        :raises StoreFailure: the database cannot be reached, is behind this version, or busy for too long.
+        """
+
+    def unfence(self, tenant_id: str, database_url: str | None) -> None:
+        """Allow it again. :raises StoreFailure: as above."""
+
 
 def belonging(databases: PartitionDatabases, database: PolledDatabase, found: Iterable[Partition]) -> list[Partition]:
     """Return those of these partitions whose rows in a database are to be worked on.
@@ -101,3 +132,9 @@ class OneDatabase:
     def states(self) -> Sequence[DatabaseState]:
         """Return nothing."""
         return ()
+
+    def fence(self, tenant_id: str, database_url: str | None) -> None:
+        """Do nothing: nobody looks elsewhere."""
+
+    def unfence(self, tenant_id: str, database_url: str | None) -> None:
+        """Do nothing."""

@@ -130,25 +130,27 @@ class MemoryBookmarks:
 
     def next_due(self, lanes: Sequence[Lane], without: Collection[Partition] = ()) -> datetime | None:
         """Return the earliest due time of unclaimed bookmarks."""
+        served = self._transaction.served(without)
         found = self._transaction.rows(
             "bookmarks",
             lambda row: (
                 row["due_at"] is not None
                 and row["claim_token"] is None
                 and lane_of(BookmarkKind(row["kind"]), row["key"]) in lanes
-                and row["tenant_id"] not in without
+                and served(row)
             ),
         )
         return min((row["due_at"] for row in found), default=None)
 
     def _claimable(self, now: datetime, lanes: Sequence[Lane], without: Collection[Partition]) -> Sequence[Row]:
+        served = self._transaction.served(without)
         return self._transaction.rows(
             "bookmarks",
             lambda row: (
                 _due(row, now)
                 and is_free(row, now)
                 and lane_of(BookmarkKind(row["kind"]), row["key"]) in lanes
-                and row["tenant_id"] not in without
+                and served(row)
             ),
         )
 

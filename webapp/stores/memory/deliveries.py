@@ -39,13 +39,10 @@ class MemoryDeliveries:
 
     def next_due(self, without: Collection[Partition] = ()) -> datetime | None:
         """Return the earliest time at which something unclaimed may be sent."""
-        lines = self._lines()
+        lines, served = self._lines(), self._transaction.served(without)
         found = self._rows(
             lambda row: (
-                row["due_at"] is not None
-                and row["claim_token"] is None
-                and row["tenant_id"] not in without
-                and not _before(lines, row)
+                row["due_at"] is not None and row["claim_token"] is None and served(row) and not _before(lines, row)
             )
         )
         return min((row["due_at"] for row in found), default=None)
@@ -205,12 +202,10 @@ class MemoryDeliveries:
         def goes(row: Row) -> bool:
             return may_go(row) or (own is not None and row["claim_token"] == own)
 
-        lines = self._lines()
+        lines, served = self._lines(), self._transaction.served(without)
         return self._rows(
             lambda row: (
-                row["tenant_id"] not in without
-                and may_go(row)
-                and all(_goes_with(one, row) and goes(one) for one in _before(lines, row))
+                served(row) and may_go(row) and all(_goes_with(one, row) and goes(one) for one in _before(lines, row))
             )
         )
 

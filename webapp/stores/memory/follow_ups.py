@@ -25,9 +25,8 @@ class MemoryFollowUps:
 
     def next_due(self, without: Collection[Partition] = ()) -> datetime | None:
         """Return the earliest due time of unclaimed follow-ups."""
-        found = self._transaction.rows(
-            "follow_ups", lambda row: row["claim_token"] is None and row["tenant_id"] not in without
-        )
+        served = self._transaction.served(without)
+        found = self._transaction.rows("follow_ups", lambda row: row["claim_token"] is None and served(row))
         return min((row["due_at"] for row in found), default=None)
 
     def claim_due(
@@ -50,8 +49,9 @@ class MemoryFollowUps:
         return journal_rows.follow_up(row)
 
     def _claimable(self, now: datetime, without: Collection[Partition]) -> Sequence[Row]:
+        served = self._transaction.served(without)
         return self._transaction.rows(
-            "follow_ups", lambda row: row["due_at"] <= now and is_free(row, now) and row["tenant_id"] not in without
+            "follow_ups", lambda row: row["due_at"] <= now and is_free(row, now) and served(row)
         )
 
     def delete(self, partition: Partition, follow_up_id: str) -> bool:

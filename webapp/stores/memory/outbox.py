@@ -26,9 +26,8 @@ class MemoryOutbox:
 
     def waiting(self, limit: int, without: Collection[Partition] = ()) -> Sequence[OutboxEntry]:
         """Return the oldest entries that were not handed on."""
-        found = self._transaction.rows(
-            "outbox", lambda row: row["waits_since"] is not None and row["tenant_id"] not in without
-        )
+        served = self._transaction.served(without)
+        found = self._transaction.rows("outbox", lambda row: row["waits_since"] is not None and served(row))
         return [journal_rows.outbox_entry(row) for row in sorted(found, key=_position)[:limit]]
 
     def depth(self, partition: Partition, most: int) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from webapp.engine.errors import READ_ONLY, Unexpected
+from webapp.engine.ports.partitions import Fenced
 from webapp.engine.ports.stores import DuplicateRecord, Partition
 from webapp.stores.rows import Row
 
@@ -53,6 +54,8 @@ class Database:
         self.lock = threading.RLock()
         self.gate = threading.Lock()
         self.writer: int | None = None
+        self.fenced: frozenset[str] = frozenset()
+        """The tenants whose rows are not to be changed; itself changed by who holds the gate."""
         self.tables: dict[str, dict[Key, Row]] = {name: {} for name in KEYS}
         self._by_instance: dict[str, dict[str, set[Key]]] = {name: {} for name in _BY_INSTANCE}
 
@@ -134,6 +137,16 @@ class Transaction:
     def restore(self, changes: dict[str, dict[Key, Row | None]]) -> None:
         """Forget what was changed since those were all the changes."""
         self._changes = changes
+
+    def served(self, without: Collection[Partition]) -> Callable[[Row], bool]:
+        """Return what tells of a row whether it may be worked on: of none of these partitions, and no fenced one."""
+        left_out = {*without, *self._database.fenced}
+        return lambda row: row["tenant_id"] not in left_out
+
+    def require_unfenced(self, partition: Partition) -> None:
+        """Let no fenced tenant's changes be committed. :raises Fenced: there are some."""
+        if self._changes and partition in self._database.fenced:
+            raise Fenced(f"tenant {partition}")
 
     def commit(self) -> None:
         """Make the changes visible to everybody, all at once."""

@@ -22,6 +22,7 @@ from webapp.stores.memory.calendars import MemoryCalendars
 from webapp.stores.memory.definitions import MemoryDefinitions
 from webapp.stores.memory.deliveries import MemoryDeliveries
 from webapp.stores.memory.external_tasks import MemoryExternalTasks
+from webapp.stores.memory.fences import MemoryFences
 from webapp.stores.memory.follow_ups import MemoryFollowUps
 from webapp.stores.memory.idempotency import MemoryIdempotency
 from webapp.stores.memory.instances import MemoryInstances
@@ -272,6 +273,7 @@ class MemoryStores:
         self.calendars = MemoryCalendars()
         self.notice_settings = MemoryNoticeSettings()
         self.maintenance = MemoryMaintenance()
+        self.fences = MemoryFences(self._database)
 
     @contextmanager
     def reading(self, partition: Partition) -> Iterator[MemoryUnitOfWork]:
@@ -290,6 +292,7 @@ class MemoryStores:
             database.writer = threading.get_ident()
             transaction = Transaction(database, writable=True)
             yield MemoryUnitOfWork(transaction, self._capacity)
+            transaction.require_unfenced(partition)
             transaction.commit()
         finally:
             database.writer = None

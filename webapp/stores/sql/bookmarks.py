@@ -36,7 +36,7 @@ from webapp.stores.sql.claims import (
     is_due,
     is_free,
     of_lanes,
-    of_other_partitions,
+    of_served,
     sets_but,
     tenants_of,
 )
@@ -108,7 +108,7 @@ class Statements:
 
 def _claimable(tables: TableSet, lanes: Sequence[Lane], some_without: bool) -> Sequence[ColumnElement[bool]]:
     table = tables.bookmarks
-    others = (of_other_partitions(table),) if tables.tenant and some_without else ()
+    others = of_served(tables, table, some_without=some_without)
     return is_due(table), is_free(table), of_lanes(table, lanes), *others
 
 
@@ -136,7 +136,7 @@ def _next_statement(platform: bool, lanes: tuple[Lane, ...], some_without: bool)
     places = []
     for tables in SETS if platform else (TENANT_SET,):
         table = tables.bookmarks
-        others = (of_other_partitions(table),) if tables.tenant and some_without else ()
+        others = of_served(tables, table, some_without=some_without)
         places.append((table, (of_lanes(table, lanes), *others)))
     return earliest_of(places)
 

@@ -28,6 +28,7 @@ from webapp.engine.ports.stores import Partition
 from webapp.stores.rows import Columns
 from webapp.stores.sql.database import Transaction
 from webapp.stores.sql.dialects import Instant, begins_with
+from webapp.stores.sql.fence_table import is_unfenced
 from webapp.stores.sql.tables import SETS, TableSet
 
 Claimable = tuple[Table, Columns]
@@ -71,9 +72,15 @@ def sets_but(without: Collection[Partition]) -> list[TableSet]:
     return [tables for tables in SETS if tables.tenant or None not in without]
 
 
-def of_other_partitions(table: Table) -> ColumnElement[bool]:
-    """Return the condition that the row is of none of the tenants ``:p_without``."""
-    return table.c.tenant_id.not_in(bindparam("p_without", expanding=True))
+def of_served(tables: TableSet, table: Table, *, some_without: bool) -> Sequence[ColumnElement[bool]]:
+    """Return the conditions that a row may be worked on here: of none of the tenants ``:p_without``, and no fenced one.
+
+    A process that has not heard yet that a tenant is disabled, or lies elsewhere, does not name it; its fence does.
+    """
+    if not tables.tenant:
+        return ()
+    without = (table.c.tenant_id.not_in(bindparam("p_without", expanding=True)),) if some_without else ()
+    return is_unfenced(table), *without
 
 
 def tenants_of(partitions: Collection[Partition]) -> list[str]:

@@ -19,6 +19,7 @@ from sqlalchemy.pool import PoolProxiedConnection
 
 from webapp.engine.errors import READ_ONLY, InputInvalid, Unexpected
 from webapp.engine.numbers import encode
+from webapp.engine.ports.partitions import Fenced
 from webapp.engine.ports.stores import DuplicateRecord, Partition, StoreFailure
 from webapp.stores.sql.borrowing import Borrowed, borrowed
 from webapp.stores.sql.columns import METADATA
@@ -30,6 +31,7 @@ from webapp.stores.sql.dialects import (
     SQLITE,
     DriverError,
     is_duplicate,
+    is_fenced,
     is_full,
     is_nul,
     is_transient,
@@ -46,6 +48,7 @@ from webapp.stores.sql.dialects.sessions import (
     reads_singly,
 )
 from webapp.stores.sql.direct import Direct, direct
+from webapp.stores.sql.fence_table import FAILS_FENCED, IS_FENCED
 
 db = SQLAlchemy(metadata=METADATA)
 
@@ -91,7 +94,7 @@ class Transaction:
     Made of SQLAlchemy's connection, or of a borrowed one, on which statements take the shorter way.
     """
 
-    __slots__ = ("_borrowed", "_connection", "_dialect", "_sending", "dialect", "writable")
+    __slots__ = ("_borrowed", "_connection", "_dialect", "_sending", "dialect", "has_written", "writable")
 
     def __init__(self, connection: Connection | Borrowed, *, writable: bool) -> None:
         self._borrowed = connection if isinstance(connection, Borrowed) else None
@@ -100,6 +103,7 @@ class Transaction:
         self._dialect = connection.dialect
         self.dialect = self._dialect.name
         self.writable = writable
+        self.has_written = False
 
     @property
     def connection(self) -> Connection:
@@ -142,8 +146,7 @@ class Transaction:
 
     def write(self, statement: Executable, parameters: Parameters) -> Written:
         """Run a statement that changes rows. :raises DuplicateRecord: a unique key is taken."""
-        if not self.writable:
-            raise Unexpected("workflow.persistence.read_only", code=READ_ONLY)
+        self._require_writable()
         if not self._is_watched:
             names = parameters if isinstance(parameters, Mapping) else parameters[0]
             found = direct(statement, self._dialect, names)
@@ -160,8 +163,7 @@ class Transaction:
 
     def write_rows(self, statement: Executable, parameters: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         """Run a statement that changes rows and return what it tells of them."""
-        if not self.writable:
-            raise Unexpected("workflow.persistence.read_only", code=READ_ONLY)
+        self._require_writable()
         found = None if self._is_watched else direct(statement, self._dialect, parameters)
         if found is None:
             return self.write_returning(statement, parameters).all()
@@ -172,8 +174,7 @@ class Transaction:
 
     def write_returning(self, statement: Executable, parameters: Parameters) -> CursorResult[*tuple[Any, ...]]:
         """Run a statement that changes rows and tells of them. :raises DuplicateRecord: a unique key is taken."""
-        if not self.writable:
-            raise Unexpected("workflow.persistence.read_only", code=READ_ONLY)
+        self._require_writable()
         try:
             return self.connection.execute(statement, parameters)
         except IntegrityError as error:
@@ -184,6 +185,24 @@ class Transaction:
             raise _refusal(error) from error
         except SQLAlchemyError as error:
             raise failure(error) from error
+
+    def _require_writable(self) -> None:
+        if not self.writable:
+            raise Unexpected("workflow.persistence.read_only", code=READ_ONLY)
+        self.has_written = True
+
+    def require_unfenced(self, tenant: str) -> None:
+        """Let nobody put up a fence for the tenant before this transaction ends. :raises Fenced: there is one."""
+        if self.rows(IS_FENCED, {"p_tenant": tenant}):
+            raise Fenced(f"tenant {tenant}")
+
+    def end_unfenced(self, tenant: str) -> None:
+        """Do so with what is left of the transaction being its commit, which may be what raises."""
+        if self.dialect != POSTGRESQL:
+            self.require_unfenced(tenant)
+            return
+        with self.last():
+            self.write(FAILS_FENCED, {"p_tenant": tenant})
 
     @property
     def _is_watched(self) -> bool:
@@ -318,6 +337,8 @@ def _driver_refusals() -> Iterator[None]:
 def failure(error: SQLAlchemyError | DriverError) -> StoreFailure:
     """Return the port's failure for the driver's."""
     original = error.orig if isinstance(error, DBAPIError) else error
+    if is_fenced(original):
+        return Fenced(str(original))
     return StoreFailure(f"{type(original).__name__}: {original}", transient=is_transient(error), full=is_full(error))
 
 
@@ -351,24 +372,31 @@ class Database:
             raise failure(error) from error
 
     @contextmanager
-    def writing(self) -> Iterator[Transaction]:
-        """Open a transaction for writing: commits at the end, rolls back when the block raises."""
+    def writing(self, tenant: Partition = None) -> Iterator[Transaction]:
+        """Open a transaction for writing: commits at the end, rolls back when the block raises.
+
+        :raises Fenced: it has written, and the *tenant* whose rows it writes is fenced off.
+        """
         with self._turn():
             if not is_watched(self.engine):
                 with self._borrowed(writes=True) as borrowed:
-                    yield Transaction(borrowed, writable=True)
-                    self._before_commit(lambda: borrowed.connection)
+                    transaction = Transaction(borrowed, writable=True)
+                    yield transaction
+                    self._before_commit(lambda: borrowed.connection, transaction, tenant)
                 return
             try:
                 with self._writers.begin() as connection:
-                    yield Transaction(connection, writable=True)
-                    self._before_commit(lambda: connection)
+                    transaction = Transaction(connection, writable=True)
+                    yield transaction
+                    self._before_commit(lambda: connection, transaction, tenant)
             except SQLAlchemyError as error:
                 raise failure(error) from error
 
-    def _before_commit(self, connection: Callable[[], Connection]) -> None:
+    def _before_commit(self, connection: Callable[[], Connection], transaction: Transaction, tenant: Partition) -> None:
         if self.before_commit is not None:
             self.before_commit(connection)
+        if tenant is not None and transaction.has_written:
+            transaction.end_unfenced(tenant)
 
     @contextmanager
     def _borrowed(self, *, writes: bool = False) -> Iterator[Borrowed]:

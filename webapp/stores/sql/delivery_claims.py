@@ -31,7 +31,7 @@ from webapp.engine.notifications.model import DeliveryState
 from webapp.engine.ports.stores import Partition
 from webapp.stores import notice_rows
 from webapp.stores.rows import Row, of_table
-from webapp.stores.sql.claims import any_of, is_due, is_free, of_other_partitions, sets_but, tenants_of
+from webapp.stores.sql.claims import any_of, is_due, is_free, of_served, sets_but, tenants_of
 from webapp.stores.sql.database import Transaction
 from webapp.stores.sql.dialects import Instant, begins_with
 from webapp.stores.sql.queries import columns
@@ -73,7 +73,7 @@ def _waits(table: Table, *, joins: bool) -> ColumnElement[bool]:
 
 def _claimable(tables: TableSet, some_without: bool, joins: bool = False) -> Sequence[ColumnElement[bool]]:
     table = tables.deliveries
-    others = (of_other_partitions(table),) if tables.tenant and some_without else ()
+    others = of_served(tables, table, some_without=some_without)
     bundle = (table.c.bundle == bindparam("p_bundle", type_=Text()),) if joins else ()
     return is_due(table), is_free(table), ~_waits(table, joins=joins), *bundle, *others
 
@@ -102,7 +102,7 @@ def _next_statement(platform: bool, some_without: bool) -> Select[*tuple[Any, ..
     halves = []
     for tables in SETS if platform else (TENANT_SET,):
         table = tables.deliveries
-        others = (of_other_partitions(table),) if tables.tenant and some_without else ()
+        others = of_served(tables, table, some_without=some_without)
         halves.append(
             select(table.c.due_at)
             .where(table.c.due_at.is_not(None), table.c.claim_token.is_(None), ~_before(table), *others)

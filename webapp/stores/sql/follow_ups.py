@@ -19,7 +19,7 @@ from webapp.stores.sql.claims import (
     free_claims,
     is_due,
     is_free,
-    of_other_partitions,
+    of_served,
     sets_but,
     tenants_of,
 )
@@ -64,7 +64,7 @@ class Statements:
 
 def _claimable(tables: TableSet, some_without: bool) -> Sequence[ColumnElement[bool]]:
     table = tables.follow_ups
-    others = (of_other_partitions(table),) if tables.tenant and some_without else ()
+    others = of_served(tables, table, some_without=some_without)
     return is_due(table), is_free(table), *others
 
 
@@ -91,8 +91,7 @@ def _any_statement(platform: bool, some_without: bool) -> Select[*tuple[Any, ...
 def _next_statement(platform: bool, some_without: bool) -> Select[*tuple[Any, ...]]:
     chosen = SETS if platform else (TENANT_SET,)
     return earliest_of(
-        (tables.follow_ups, (of_other_partitions(tables.follow_ups),) if tables.tenant and some_without else ())
-        for tables in chosen
+        (tables.follow_ups, of_served(tables, tables.follow_ups, some_without=some_without)) for tables in chosen
     )
 
 

@@ -45,7 +45,8 @@ class SqlHostTransaction:
 
     def __init__(self, database: Database, session: Session, root: SessionTransaction, connection: Connection) -> None:
         self.root = root
-        self.work = SqlUnitOfWork(Transaction(connection, writable=True))
+        self._transaction = Transaction(connection, writable=True)
+        self.work = SqlUnitOfWork(self._transaction)
         self._database = database
         self._session = session
         self._committed: set[SessionTransaction] = set()
@@ -56,6 +57,10 @@ class SqlHostTransaction:
             session.info[_LISTENS] = True
             event.listen(session, "after_commit", _after_commit)
             event.listen(session, "after_transaction_end", _after_transaction_end)
+
+    def require_unfenced(self, tenant: str) -> None:
+        """Let nobody put up a fence for the tenant before the end. :raises Fenced: there is one."""
+        self._transaction.require_unfenced(tenant)
 
     def at_end(self, release: Call) -> None:
         """Note what is done at the end."""

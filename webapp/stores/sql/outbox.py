@@ -28,7 +28,7 @@ from sqlalchemy import (
 from webapp.engine.instances.journal import OutboxEntry
 from webapp.engine.ports.stores import Partition
 from webapp.stores import journal_rows
-from webapp.stores.sql.claims import of_other_partitions, tenants_of
+from webapp.stores.sql.claims import of_served, tenants_of
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import Instant
 from webapp.stores.sql.queries import of_tenant
@@ -62,7 +62,7 @@ def _waiting(platform: bool, some_without: bool) -> Select[*tuple[object, ...]]:
     halves = []
     for tables in (TENANT_SET, PLATFORM_SET) if platform else (TENANT_SET,):
         table = tables.outbox
-        others = (of_other_partitions(table),) if tables.tenant and some_without else ()
+        others = of_served(tables, table, some_without=some_without)
         order = (table.c.waits_since, table.c.sequence, table.c.id)
         found = select(*_columns(table)).where(table.c.waits_since.is_not(None), *others)
         halves.append(found.order_by(*order).limit(bindparam("p_limit")).subquery())

@@ -19,6 +19,7 @@ from webapp.stores.sql.definitions import SqlDefinitions
 from webapp.stores.sql.deliveries import SqlDeliveries
 from webapp.stores.sql.dialects import SQLITE, passes_over_locked
 from webapp.stores.sql.external_tasks import SqlExternalTasks
+from webapp.stores.sql.fences import SqlFences
 from webapp.stores.sql.follow_ups import SqlFollowUps
 from webapp.stores.sql.idempotency import SqlIdempotency
 from webapp.stores.sql.instances import SqlInstances
@@ -128,6 +129,7 @@ class SqlUnitOfWork:
 
     def application(self) -> Connection:
         """Return the connection, for an application's own tables."""
+        self._transaction.has_written = True
         return self._transaction.connection
 
     def apply(self, write_set: WriteSet) -> None:
@@ -150,6 +152,7 @@ class SqlStores:
         self.calendars = SqlCalendars(self.database)
         self.notice_settings = SqlNoticeSettings(self.database)
         self.maintenance = SqlMaintenance(self.database)
+        self.fences = SqlFences(self.database)
 
     @property
     def passes_over_locked(self) -> bool:
@@ -165,5 +168,5 @@ class SqlStores:
     @contextmanager
     def writing(self, partition: Partition) -> Iterator[SqlUnitOfWork]:
         """Open a unit of work for writing: commits at the end, rolls back when the block raises."""
-        with self.database.writing() as transaction:
+        with self.database.writing(partition) as transaction:
             yield SqlUnitOfWork(transaction)

@@ -20,12 +20,20 @@ DriverError = sqlite3.Error | psycopg.Error | pymysql.Error
 
 _DUPLICATE = 1062
 
+FENCED = "waypost: fenced"
+"""Begins what PostgreSQL says of a commit that met a fence (``fence_table``)."""
+
 
 def is_duplicate(error: BaseException | None) -> bool:
     """Whether the driver says that a unique key is taken (and not that another constraint is broken)."""
     if getattr(error, "sqlstate", None) == "23505" or "UNIQUE constraint failed" in str(error):
         return True
     return _number(error) == _DUPLICATE
+
+
+def is_fenced(error: BaseException | None) -> bool:
+    """Whether PostgreSQL refuses a commit because of a fence."""
+    return isinstance(error, psycopg.errors.InvalidTextRepresentation) and FENCED in str(error)
 
 
 def is_nul(error: BaseException | None) -> bool:
