@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from webapp.accounts.model import Account
 from webapp.accounts.passwords import Passwords
 from webapp.accounts.ports import AccountStore
 from webapp.accounts.tenants import TenantDirectory
@@ -297,8 +298,9 @@ def _filling(
     if backend.bulk is None:
         return None
 
-    def stage(clock: Clock, ids: IdSource) -> Stage:
+    def stage(clock: Clock, ids: IdSource, people: Sequence[Account]) -> Stage:
         stores = MemoryStores()
+        stores.accounts.insert_all(people)
         scene = replace(
             backend,
             stores=stores,

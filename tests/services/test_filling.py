@@ -19,10 +19,11 @@ from webapp.cli.fill import samples
 from webapp.engine.errors import Conflict, InputInvalid
 from webapp.engine.instances.bookmarks import Bookmark
 from webapp.engine.instances.model import InstanceStatus, NodeInstance, WorkflowInstance
+from webapp.engine.notifications.model import EventType, Notice
 from webapp.engine.numbers import decode
 from webapp.services.filling import Amounts
 from webapp.services.queries import InstanceQuery, Paging, TaskQuery
-from webapp.stores import rows
+from webapp.stores import notice_rows, rows
 from webapp.stores.keywords import fold, join_fields
 from webapp.stores.sql.dialects import indexes_of
 from webapp.stores.sql.tables import TableSet, table_set
@@ -131,6 +132,37 @@ def test_records_and_trail_belong_to_their_instances(site: Site, stores: StoreSe
     assert {"complete", "claim", "suspend", "cancel", "terminate"} <= set(actions)
     for row in all_rows(stores, tables.audit):
         assert row["instance_id"] is None or row["sequence"] <= instances[row["instance_id"]]["last_sequence"]
+
+
+def test_people_are_told_in_their_language_and_open_tasks_are_unread(
+    site: Site, stores: StoreSet, partition: str | None
+) -> None:
+    fill(site, partition, Amounts(tasks=60, instances=200, users=2, groups=2))
+    tables = table_set(partition)
+    instances = {row["id"]: row for row in all_rows(stores, tables.instances)}
+    open_tasks = {row["id"] for row in all_rows(stores, tables.bookmarks) if row["kind"] == "UserTask"}
+    languages, kinds, ids = set(), Counter(), []
+    for row in all_rows(stores, tables.notices):
+        told = decode(row["document"], Notice)
+        assert without_document(row, notice_rows.notice_row(told)) is None
+        instance = instances[row["instance_id"]]
+        assert told.instance_title == instance["title"] and told.tenant_id == partition
+        assert told.sequence <= instance["last_sequence"] and told.created_at <= site.clock.now()
+        assert told.metadata["businessKey"] == instance["correlation_id"]
+        if told.task_id is not None:
+            assert (told.read_at is None) == (told.task_id in open_tasks)
+        if told.event_type is EventType.TASK_CREATED:
+            languages.add((told.language, told.title.split(": ")[0].split("：")[0]))
+        kinds[told.event_type] += 1
+        ids.append(told.id)
+    assert len(set(ids)) == len(ids)
+    assert languages == {("en", "New approval task"), ("zh", "您有新的审批任务")}
+    assert {EventType.TASK_CREATED, EventType.INSTANCE_COMPLETED, EventType.INSTANCE_CANCELED} <= set(kinds)
+    for number in (1, 2):
+        user = person(site, partition, number)
+        assert 0 < site.services.notices.unread(user) <= 100
+        page = site.services.notices.list(user)
+        assert page.total > 20 and page.items[0].created_at > page.items[-1].created_at
 
 
 def test_the_work_goes_on_to_its_end(site: Site, partition: str | None) -> None:
@@ -291,4 +323,11 @@ def index_names_wanted(dialect: str) -> set[str]:
 
 def filled_tables() -> Iterator[Table]:
     tables = table_set(None)
-    yield from (tables.instances, tables.node_instances, tables.bookmarks, tables.task_records, tables.audit)
+    yield from (
+        tables.instances,
+        tables.node_instances,
+        tables.bookmarks,
+        tables.task_records,
+        tables.audit,
+        tables.notices,
+    )

@@ -16,6 +16,7 @@ import msgspec
 from webapp.engine.instances.bookmarks import Bookmark
 from webapp.engine.instances.journal import AuditEntry, TaskRecord
 from webapp.engine.instances.model import NodeInstance, WorkflowInstance
+from webapp.engine.notifications.model import Notice
 
 
 class Pattern(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +33,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True):
     bookmarks: tuple[Bookmark, ...] = ()
     task_records: tuple[TaskRecord, ...] = ()
     audit: tuple[AuditEntry, ...] = ()
+    notices: tuple[Notice, ...] = ()
     id_prefix: str
     moments: tuple[datetime, ...]
     words: tuple[str, ...]

@@ -23,6 +23,9 @@ USUAL_TASKS = 25
 """Open tasks of an instance on the average, at most: more tasks get more instances."""
 
 GROUPS_OF_A_USER = 3
+LANGUAGES = ("en", "zh")
+"""Of the users in turn."""
+
 YEAR = timedelta(days=365)
 LONGEST_STEP = timedelta(days=9)
 AHEAD = timedelta(days=60)
@@ -66,6 +69,10 @@ class People:
                 self.groups_of[user].append(self.groups[group])
                 self.members[group].append(self.users[user])
 
+    def language_of(self, number: int) -> str:
+        """Return the language of the user of that number, from 0."""
+        return LANGUAGES[number % len(LANGUAGES)]
+
     def shown_name(self, number: int) -> str:
         """Return the shown name of the user of that number, from 0."""
         return f"{GIVEN[number % len(GIVEN)]} {FAMILY[number // len(GIVEN) % len(FAMILY)]}"
@@ -101,7 +108,7 @@ class Plan:
         return (*WAITING, *ONE_TASK, *ENDED, *several)
 
     def copies(self, moments: Sequence[int]) -> Iterator[Copy]:
-        """Return the copies, oldest first; *moments* says how many each story has."""
+        """Return the copies, oldest first; *moments* says how many each pattern has."""
         self._counts = moments
         by_status = self._by_status()
         by_tasks = self._by_tasks()
@@ -150,16 +157,21 @@ class Plan:
                 found.setdefault(story.tasks, []).extend([place] * story.weight)
         return found
 
+    def _any(self, count: int) -> int:
+        return int(self._random.random() * count)
+
     def _one_of(self, values: Sequence[T]) -> T:
         return values[int(self._random.random() * len(values))]
 
     def _copy(self, number: int, place: int, created: datetime) -> Copy:
         story = self.stories[place]
         group = int(self._random.random() * len(self._people.groups))
+        users = self._people.users
+        subject, starter, approver = self._subject(number), self._one_of(users), self._any(len(users))
         words = (
-            self._subject(number),
-            self._one_of(self._people.users),
-            self._one_of(self._people.users),
+            subject,
+            starter,
+            users[approver],
             self._people.groups[group],
             self._one_of(self._people.members[group]),
             f"{created.year}-{number + 1:07d}",
@@ -167,7 +179,10 @@ class Plan:
             str(int(self._random.random() * 9_900) + 100),
             *self._signers(story),
         )
-        return Copy(place, self._id_prefix(number, created), self._moments(place, created), words)
+        # All of an instance's notices are in one language, that of its approver.
+        language = LANGUAGES.index(self._people.language_of(approver))
+        pattern = place + language * len(self.stories)
+        return Copy(pattern, self._id_prefix(number, created), self._moments(place, created), words)
 
     def _subject(self, number: int) -> str:
         rare = f" {self._one_of(RARE)}" if self._random.random() * RARITY < 1 else ""

@@ -18,8 +18,17 @@ from webapp.engine.numbers import JsonObject
 from webapp.engine.ports.filling import BulkStore, Pattern
 from webapp.engine.ports.queries import DefinitionQuery
 from webapp.services.catalog import CatalogService
-from webapp.services.filling.plan import Amounts, People, Plan
-from webapp.services.filling.stage import OPERATOR, MakeStage, Play, Stage, StageClock, StageIds, signer
+from webapp.services.filling.plan import LANGUAGES, MOST_TASKS, Amounts, People, Plan
+from webapp.services.filling.stage import (
+    OPERATOR,
+    MakeStage,
+    Play,
+    Stage,
+    StageClock,
+    StageIds,
+    audience,
+    signer,
+)
 from webapp.services.filling.stories import SAMPLES, Story
 from webapp.services.storage import answered
 
@@ -116,7 +125,7 @@ class FillService:
             name=people.users[number],
             display_name=people.shown_name(number),
             password_hash=hashed,
-            language=("en", "zh")[number % 2],
+            language=people.language_of(number),
             created_at=self._clock.now(),
             roles=(USER, *people.groups_of[number]),
         )
@@ -146,18 +155,25 @@ class FillService:
         stories: tuple[Story, ...],
         seed: int,
     ) -> Iterator[Pattern]:
-        clock = StageClock()
-        stage = self._set(partition, definitions, clock, StageIds(seed))
-        for story in stories:
-            clock.rewind()
-            play = Play(stage, clock, partition, definitions)
-            story.play(play)
-            yield play.written([signer(number) for number in range(story.signers)])
+        """Return every story as it is told in the first language, then every one as in the next."""
+        for language in LANGUAGES:
+            clock = StageClock()
+            stage = self._set(partition, definitions, clock, StageIds(seed), language)
+            for story in stories:
+                clock.rewind()
+                play = Play(stage, clock, partition, definitions)
+                story.play(play)
+                yield play.written([signer(number) for number in range(story.signers)])
 
     def _set(
-        self, partition: str | None, definitions: Mapping[str, WorkflowDefinition], clock: Clock, ids: IdSource
+        self,
+        partition: str | None,
+        definitions: Mapping[str, WorkflowDefinition],
+        clock: Clock,
+        ids: IdSource,
+        language: str,
     ) -> Stage:
-        stage = self._stage(clock, ids)
+        stage = self._stage(clock, ids, audience(partition, language, MOST_TASKS))
         with stage.stores.writing(partition) as work:
             for definition in definitions.values():
                 work.definitions.insert(partition, definition)

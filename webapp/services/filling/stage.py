@@ -9,12 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from webapp.accounts.model import Actor
-from webapp.accounts.permissions import PERMISSIONS
+from webapp.accounts.model import Account, Actor
+from webapp.accounts.permissions import PERMISSIONS, USER
 from webapp.engine.clock import Clock, IdSource
 from webapp.engine.definitions.model import WorkflowDefinition
+from webapp.engine.notifications.model import Notice
 from webapp.engine.numbers import JsonObject
 from webapp.engine.ports.filling import Pattern
+from webapp.engine.ports.notices import NoticeQuery
 from webapp.engine.ports.stores import Stores, UnitOfWork
 from webapp.engine.schedules import instant_text
 from webapp.services.inbox import InboxService
@@ -53,7 +55,29 @@ class Stage:
     inbox: InboxService
 
 
-MakeStage = Callable[[Clock, IdSource], Stage]
+MakeStage = Callable[[Clock, IdSource, Sequence[Account]], Stage]
+"""Makes a stage whose directory knows these accounts: nobody else is told anything."""
+
+
+def audience(partition: str | None, language: str, signers: int) -> list[Account]:
+    """Return the accounts that are told what happens on the stage, all of one language.
+
+    Of a group one member stands for all; a signer that is a group has none, so that nobody is told of those tasks.
+    """
+    roles = {MEMBER: (USER, GROUP)}
+    names = (STARTER, APPROVER, MEMBER, *(signer(number) for number in range(signers)))
+    return [
+        Account(
+            id=f"{ID_PREFIX}{number:012x}",
+            tenant_id=partition,
+            name=name,
+            display_name=name,
+            language=language,
+            created_at=FIRST_MOMENT,
+            roles=roles.get(name, (USER,)),
+        )
+        for number, name in enumerate(names)
+    ]
 
 
 class StageClock:
@@ -175,10 +199,24 @@ class Play:
             bookmarks=tuple(work.bookmarks.by_instance(partition, instance_id)),
             task_records=tuple(records),
             audit=tuple(work.audit.by_instance(partition, instance_id).items),
+            notices=self._notices(work, signers),
             id_prefix=ID_PREFIX,
             moments=tuple(self._clock.moments),
             words=(*MARKS, *signers),
         )
+
+    def _notices(self, work: UnitOfWork, signers: Sequence[str]) -> tuple[Notice, ...]:
+        """Return what was told, under ids of this pattern; what it asked for and is settled now was read."""
+        query = NoticeQuery(instance_id=self._instance_id)
+        people = (STARTER, APPROVER, MEMBER, *signers)
+        told = [one for name in people for one in work.notices.list(self._partition, name, query).items]
+        waiting = {bookmark.id for bookmark in work.bookmarks.by_instance(self._partition, self._instance_id)}
+        for number, one in enumerate(told):
+            # Ids of notices are digests: a copy could not make them its own.
+            one.id = f"{ID_PREFIX}{number:012x}"
+            if one.task_id is not None and one.task_id not in waiting:
+                one.read_at = self._clock.now()
+        return tuple(told)
 
     def _member(self) -> Actor:
         return msgspec.structs.replace(self._actor(MEMBER), roles=(GROUP,))

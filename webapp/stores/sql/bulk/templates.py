@@ -18,7 +18,7 @@ from sqlalchemy import Table
 from webapp.engine.clock import next_sequence
 from webapp.engine.numbers import encode
 from webapp.engine.ports.filling import Copy, Pattern
-from webapp.stores import journal_rows, rows
+from webapp.stores import journal_rows, notice_rows, rows
 from webapp.stores.keywords import fold
 from webapp.stores.rows import Row, of_table
 from webapp.stores.sql.dialects import written
@@ -118,6 +118,8 @@ def _rows(pattern: Pattern, partition: str | None, tables: TableSet) -> Iterator
         yield tables.task_records, of_table(partition, journal_rows.task_record_row(record))
     for entry in pattern.audit:
         yield tables.audit, of_table(partition, journal_rows.audit_row(entry))
+    for notice in pattern.notices:
+        yield tables.notices, of_table(partition, notice_rows.notice_row(notice))
 
 
 Part = str | tuple[Any, ...]
