@@ -6,8 +6,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# One more than the cores of a small machine: journeys and kills wait for servers most of the time.
-WORKERS ?= 3
+# Twice the cores of a small machine: journeys and kills wait for servers most of the time.
+WORKERS ?= 4
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Bytecode is kept, whatever the shell says: without it each worker and each server of a test compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE

@@ -158,6 +158,7 @@ def create_app(
     chosen = settings or Settings.from_environ(os.environ)
     clock = clock or SystemClock()
     ids = SystemIds()
+    passwords = passwords or Passwords()
     backend = backend or _sql_backend(chosen, clock, ids)
     catalog = catalog or Catalog.load()
     own = Own(activities=activities, outcome_handlers=outcome_handlers, listeners=listeners, applicants=applicants)
@@ -184,7 +185,7 @@ def create_app(
         migrations=backend.migrations,
         close=_closing(backend, ways_out),
         join=backend.join,
-        filling=_filling(chosen, backend, services, clock, ids, catalog),
+        filling=_filling(chosen, backend, services, clock, ids, passwords, catalog),
         relocation=_relocation(backend, services),
     )
     _init_web(app, chosen, catalog, clock)
@@ -227,7 +228,7 @@ def _services(
     backend: Backend,
     clock: Clock,
     ids: IdSource,
-    passwords: Passwords | None,
+    passwords: Passwords,
     own: Own,
     channels: Sequence[Channel],
     catalog: Catalog,
@@ -292,7 +293,13 @@ def _services(
 
 
 def _filling(
-    settings: Settings, backend: Backend, services: Services, clock: Clock, ids: IdSource, texts: Catalog
+    settings: Settings,
+    backend: Backend,
+    services: Services,
+    clock: Clock,
+    ids: IdSource,
+    passwords: Passwords,
+    texts: Catalog,
 ) -> FillService | None:
     """Return the service of ``demo fill``, which plays on stores in memory what it writes copies of."""
     if backend.bulk is None:
@@ -309,7 +316,7 @@ def _filling(
             calendars=stores.calendars,
             notice_settings=stores.notice_settings,
         )
-        made = _services(settings, scene, clock, ids, None, _NOTHING, (), texts)
+        made = _services(settings, scene, clock, ids, passwords, _NOTHING, (), texts)
         return Stage(stores=stores, instances=made.instances, operations=made.operations, inbox=made.inbox)
 
     return FillService(
@@ -317,7 +324,7 @@ def _filling(
         stage=stage,
         catalog=services.catalog,
         accounts=backend.accounts,
-        passwords=Passwords(),
+        passwords=passwords,
         clock=clock,
         ids=ids,
     )

@@ -1,4 +1,4 @@
-"""The main job with four accounts: draw by dragging, publish, start, decide, watch (issue's second "done when")."""
+"""The main job with four accounts: draw by dragging, publish, start, decide, watch."""
 
 from __future__ import annotations
 

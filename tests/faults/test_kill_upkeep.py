@@ -28,7 +28,7 @@ from webapp.web.deps import Installation
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(300)]
 
-KILLS = 3
+KILLS = 2
 TREES = 200
 NODES = 3
 HUGE_NODES = 2_500

@@ -21,7 +21,7 @@ from webapp.services.commands import lease_name
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(300)]
 
-FIGHT_SECONDS = float(os.environ.get("WAYPOST_TEST_FIGHT_SECONDS", "7"))
+FIGHT_SECONDS = float(os.environ.get("WAYPOST_TEST_FIGHT_SECONDS", "4"))
 """How long the two nodes fight; 60 for the minute that the product must stand."""
 
 ENOUGH = 20
