@@ -8,8 +8,9 @@ from tests.support.stores import sqlite_stores
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.ports.queries import InstanceQuery
 from webapp.stores.keywords import keyword_bigrams
-from webapp.stores.sql.keyword_index import SOURCES, take_over, words_text
+from webapp.stores.sql.keyword_index import SOURCES, asked_words, is_common, take_over, words_text
 from webapp.stores.sql.maintenance import reindex
+from webapp.stores.sql.tables import PLATFORM_SET, TENANT_SET
 
 
 @pytest.fixture
@@ -124,6 +125,46 @@ def test_taking_over_begins_with_what_is_noted(sqlite):
         "SEARCH row USING INDEX sqlite_autoindex_bookmarks_1 (id=?)",
         "SEARCH bookmarks_words USING COVERING INDEX sqlite_autoindex_bookmarks_words_1 (id=?)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("matches", "others", "common", "expected"),
+    [
+        (4, 0, 5, False),  # fewer than are ever gone through
+        (5, 0, 5, True),
+        (5, 16, 5, True),  # 21 rows lie 20 numbers apart: 5 are a quarter
+        (5, 17, 5, True),  # as many as a whole number says
+        (5, 20, 5, False),
+        (6, 20, 5, True),
+    ],
+)
+def test_a_word_is_common_if_a_quarter_of_many_rows_have_it(sqlite, matches, others, common, expected):
+    titles = ["common"] * matches + ["other"] * others
+    start(sqlite.stores, new_bookmarks=[bookmark(f"k{number}", title=title) for number, title in enumerate(titles)])
+    take(sqlite, "platform_bookmarks")
+    with sqlite.stores.database.reading() as transaction:
+        asked = asked_words("sqlite", keyword_bigrams("common"))
+        assert is_common(transaction, PLATFORM_SET.bookmarks, asked, common=common) is expected
+        # Nothing is in this one.
+        assert is_common(transaction, TENANT_SET.bookmarks, asked, common=common) is False
+
+
+def test_how_many_rows_there_are_is_seen_by_two_steps_in_the_table(sqlite):
+    seen = []
+
+    def note(connection, cursor, statement, parameters, context, executemany):
+        seen.append((statement, parameters))
+
+    event.listen(sqlite.engine, "before_cursor_execute", note)
+    with sqlite.stores.database.reading() as transaction:
+        is_common(transaction, TENANT_SET.bookmarks, '"ab"')
+    event.remove(sqlite.engine, "before_cursor_execute", note)
+    ((statement, given),) = [one for one in seen if "MATCH" in one[0]]
+    with sqlite.engine.connect() as connection:
+        plan = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given)]
+    # A scan in the order of the numbers, of which LIMIT 1 leaves one step: no sorting, and no other index.
+    assert "SCAN bookmarks_words" in plan
+    assert not any("TEMP B-TREE" in line or "bookmarks_words USING" in line for line in plan), plan
 
 
 def damage(sqlite):
