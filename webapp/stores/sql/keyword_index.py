@@ -180,7 +180,7 @@ Measured: a row that is proposed costs 8 to 12 µs, one that is gone through 2.5
 
 
 @lru_cache(maxsize=8)
-def proposing(source: str) -> Select[Any]:
+def proposing(source: str) -> Select[*tuple[Any, ...]]:
     """Return SQLite's statement that counts what its index proposes, as far as it matters, and says how far that is.
 
     The number of rows is guessed by their first and last number: both are one step in the table, a count is not.
