@@ -83,6 +83,8 @@ export function startLive(): void {
         .finally(again);
   };
   again();
+  // What was told of the task is read now: the bell need not wait for the next turn.
+  document.body.addEventListener('waypost:opened', () => void ask().catch(() => undefined));
   document.body.addEventListener('htmx:afterSettle', (event) => {
     // A decision changed the counts: the navigation need not wait for the next turn.
     if ((event.target as HTMLElement).matches('#inbox, [data-counts]')) void ask().catch(() => undefined);

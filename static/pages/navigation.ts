@@ -35,8 +35,16 @@ function markCurrent(task: HTMLElement): void {
   for (const row of document.querySelectorAll<HTMLElement>('[data-task]')) {
     const current = row.dataset.task === task.dataset.taskId;
     row.classList.toggle('is-current', current);
-    if (current) row.classList.remove('is-unread');
+    if (current && task.dataset.unopened === undefined) row.classList.remove('is-unread');
   }
+}
+
+/** Somebody began to read the task that stood beside the list by itself. */
+function markOpened(): void {
+  const task = document.getElementById('task');
+  if (!task) return;
+  delete task.dataset.unopened;
+  markCurrent(task);
 }
 
 /** Keeps a second press from sending a form twice; going back in history gives the button back. */
@@ -81,6 +89,7 @@ export function startNavigation(): void {
   onContent((root) => {
     for (const link of root.querySelectorAll<HTMLElement>('[data-countdown]')) countDown(link);
   });
+  document.body.addEventListener('waypost:opened', markOpened);
   document.body.addEventListener('htmx:afterSettle', (event) => {
     const shown = event.target as HTMLElement;
     if (shown.id === 'task' && shown.dataset.taskId) markCurrent(shown);

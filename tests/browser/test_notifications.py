@@ -124,7 +124,7 @@ def test_the_panel_covers_a_phone(visitors: VisitorFactory) -> None:
 
 def test_a_notice_is_marked_with_the_keyboard_and_the_focus_goes_on(visitors: VisitorFactory) -> None:
     page = visitors("manager").page
-    opened(page, "/requests")  # away from the inbox: a task that it shows is a notice read
+    opened(page, "/inbox")
     start_leave(visitors, "Marked first")
     start_leave(visitors, "Marked second")
     opened(page, "/notifications")
@@ -137,6 +137,21 @@ def test_a_notice_is_marked_with_the_keyboard_and_the_focus_goes_on(visitors: Vi
     page.get_by_role("link", name="All", exact=True).click()
     expect(page).to_have_url(re.compile(r"\?show=all$"))
     expect(page.locator(".notices", has_text="Marked second")).to_be_visible()
+
+
+def test_a_task_is_read_when_somebody_reads_it_not_when_the_page_shows_it(visitors: VisitorFactory) -> None:
+    page = visitors("manager").page
+    opened(page, "/requests")
+    start_leave(visitors, "Shown by itself")
+    opened(page, "/inbox?keyword=Shown+by+itself")
+    before, row = unread(page), page.locator(".task-row.is-current")
+    expect(page.locator("#task")).to_contain_text("Shown by itself")
+    opened(page, "/inbox?keyword=Shown+by+itself")
+    assert unread(page) == before
+    expect(row).to_have_class(re.compile("is-unread"))
+    page.locator("#task").get_by_role("textbox", name="Comment").focus()
+    expect(row).not_to_have_class(re.compile("is-unread"))
+    expect(page.locator(".bell")).to_have_attribute("data-count", str(before - 1))
 
 
 def test_what_is_chosen_is_kept_and_a_faster_window_loses_nothing(visitors: VisitorFactory) -> None:

@@ -58,6 +58,44 @@ def test_what_is_told_after_the_first_look_is_read_by_the_next(site: Site, store
     assert late.id not in unread(site, "manager")
 
 
+def test_a_task_that_stands_there_by_itself_is_opened_by_nobody(site: Site, stores: StoreSet) -> None:
+    start_leave(site)
+    task, visitor = first_task(site), visit(site, "manager")
+    told = urged("manager", task)
+    tell(stores.stores, told)
+    # After signing in, after a search, and when its state changes: the page chose it, not the reader.
+    for page in (visitor.get("/inbox"), visitor.get("/inbox?keyword=leave"), visitor.get(f"/inbox/{task}?part=again")):
+        assert f'data-task-id="{task}"' in page.html and " data-unopened " in page.html
+        assert f"/inbox/{task}?" in page.html and "part=again" in page.html
+        assert f'hx-post="/inbox/{task}/opened"' in page.html
+        assert told.id in unread(site, "manager")
+        assert "is-unread" in visitor.get("/inbox?part=rows").html
+    answer = visitor.post(f"/inbox/{task}/opened")
+    assert (answer.status, answer.response.headers["HX-Trigger"]) == (204, "waypost:opened")
+    assert told.id not in unread(site, "manager")
+    assert "is-unread" not in visitor.get("/inbox?part=rows").html
+    assert "data-unopened" not in visitor.get(f"/inbox/{task}").html
+
+
+def test_nobody_opens_what_they_may_not_see(site: Site) -> None:
+    start_leave(site)
+    assert visit(site, "designer").post(f"/inbox/{first_task(site)}/opened").status in (403, 404)
+
+
+@pytest.mark.parametrize(
+    ("action", "fields"), [("complete", {"outcome": "approved"}), ("transfer", {"who": "operator"})]
+)
+def test_acting_on_a_task_reads_what_was_told_of_it(
+    site: Site, stores: StoreSet, action: str, fields: dict[str, str]
+) -> None:
+    start_leave(site)
+    task = first_task(site)
+    told = urged("manager", task)
+    tell(stores.stores, told)
+    assert visit(site, "manager").post(f"/inbox/{task}/{action}", **fields).status == 303
+    assert told.id not in unread(site, "manager")
+
+
 def test_deciding_several_reads_what_was_told_of_those_that_were_decided(site: Site, stores: StoreSet) -> None:
     for days in (1, 2, 3):
         start_leave(site, days)

@@ -9,7 +9,7 @@ from webapp.engine.errors import Conflict, InputInvalid
 from webapp.services.views import TaskResult
 from webapp.web.deps import current_actor, installation, services
 from webapp.web.forms import refusal_text
-from webapp.web.inbox_page import Bulk, Refused, inbox_page, present_values, refuse
+from webapp.web.inbox_page import Bulk, Refused, inbox_page, note_opened, present_values, refuse
 from webapp.web.listing import list_url
 from webapp.web.shell import page_text, require_sign_in, toast
 from webapp.web.task_forms import asked_of, read_fields
@@ -29,6 +29,13 @@ def tasks() -> Response:
 def task(task_id: str) -> Response:
     """Show one task beside the list, open or ended."""
     return inbox_page(services().inbox.get(current_actor(), task_id))
+
+
+@blueprint.post("/<task_id>/opened")
+def opened(task_id: str) -> Response:
+    """Note that somebody began to read the task that stood beside the list by itself."""
+    note_opened(services().inbox.get(current_actor(), task_id))
+    return Response(status=204, headers={"HX-Trigger": "waypost:opened"})
 
 
 @blueprint.post("/<task_id>/complete")
@@ -52,6 +59,7 @@ def complete(task_id: str) -> Response:
         return refuse(task_id, conflict, posted=posted)
     except InputInvalid as refusal:
         return refuse(task_id, refusal, posted=posted)
+    services().notices.task_opened(actor, task_id)
     _tell(done, outcome)
     following = posted.get("next", "")
     if not following:

@@ -31,6 +31,8 @@ SCOPES = (MINE, CLAIMABLE, DONE, ALL)
 DUE = ("late", "today", "week")
 DEFAULT_SORT = "createdAt"
 MAX_PEOPLE = 200
+AGAIN = "again"
+"""The part that asks for a task that nobody opened, in its present state."""
 BLOCKS = {"task": "task_pane", "list": "list", "rows": "rows"}
 
 
@@ -63,6 +65,10 @@ def inbox_page(
     query, shown = _query(), list_filter()
     found = _rows(query, shown)
     detail = chosen or (None if bulk else _first(found))
+    # What stands beside the list by itself was opened by nobody, nor was it when it only shows its new state.
+    opened = chosen is not None and request.args.get("part") != AGAIN
+    if detail is not None and opened:
+        note_opened(detail)
     overview = services().monitor.overview(current_actor(), detail.instance_id) if detail else None
     page = page_text()
     names = _names(found.items, detail, overview)
@@ -74,12 +80,20 @@ def inbox_page(
         "tabs": _tabs(shown["scope"], found.total),
         "chosen": chosen is not None or bulk is not None,
         "task": detail,
+        "opened": opened,
         "names": names,
         "absent": _absent(found.items),
         "bulk": bulk or Bulk(),
         **(_details(detail, overview, found.items, refused or Refused()) if detail and overview else {}),
     }
     return render("inbox/inbox.html", _block(), status=status, **context)
+
+
+def note_opened(task: TaskDetail) -> None:
+    """Note that the reader looks at a task: it is no new one any more, and what was told of it is read."""
+    if task.status == "open" and task.opened_at is None:
+        services().inbox.mark_opened(current_actor(), task.id)
+    services().notices.task_opened(current_actor(), task.id)
 
 
 def refuse(task_id: str, refusal: WorkflowError, *, action: str = "", posted: Mapping[str, str]) -> Response:
@@ -204,9 +218,6 @@ def _details(
     refused: Refused,
 ) -> dict[str, Any]:
     actor, page = current_actor(), page_text()
-    if detail.status == "open" and detail.opened_at is None:
-        services().inbox.mark_opened(actor, detail.id)
-    services().notices.task_opened(actor, detail.id)
     words = Words(page, _names(rows, detail, overview), actor.name)
     links = _links(detail.id, [row.id for row in rows])
     asked = asked_of(detail, overview.definition.variables) if detail.rights.complete else []
@@ -278,6 +289,7 @@ def _links(task_id: str, ids: Sequence[str]) -> dict[str, str | None]:
 
     return {
         "here": to(f"/inbox/{task_id}"),
+        "again": list_url(f"/inbox/{task_id}", offset=request.args.get("offset"), part=AGAIN),
         "list": to("/inbox"),
         "next": to(f"/inbox/{following}") if following else None,
         "next_id": following,

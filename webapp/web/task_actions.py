@@ -103,6 +103,7 @@ def act(task_id: str, action: str) -> Response:
         raise
     except WorkflowError as refusal:
         return refuse(task_id, refusal, action=action, posted=posted)
+    services().notices.task_opened(current_actor(), task_id)
     # Who is asked first takes the task's place; it comes back later.
     gone = action == "add" and posted.get("position") == "before"
     words = page_text().text(f"inbox.{action}.done{'_before' if gone else ''}", name=_name(_who(posted)))
