@@ -43,6 +43,8 @@ CASES = {
         "deliveries_instance_id|deliveries_state",
     ),
     "counts": (lambda work: work.deliveries.counts("t", at(0)), "deliveries_(state|tenant_id_ended_at)"),
+    "hand-over": (lambda work: work.deliveries.drop("t", ["d1"], at(9)), "deliveries_"),
+    "stranded": (lambda work: work.deliveries.put_back_stranded("t", 9), "deliveries_"),
     "old deliveries": (lambda work: work.deliveries.purge("t", at(9), 9), "deliveries_tenant_id_ended_at"),
 }
 """What is asked, and the indexes that its first statement goes by."""
@@ -84,7 +86,8 @@ def test_a_question_goes_by_its_index(filled, case):
 
 
 def test_whether_a_line_waits_is_one_look_into_its_index(filled):
-    statement, values = statements_of(filled, CASES["claim"][0])[0]
+    asked = statements_of(filled, CASES["claim"][0])
+    statement, values = next(one for one in asked if "open_line" in one[0])
     steps = explained(filled, statement, values)
     found = [step for step in steps if "open_line" in step]
     assert any("ix_deliveries_tenant_id_open_line_sequence" in step for step in found), "\n".join(steps)

@@ -205,7 +205,10 @@ class PurgeService:
         yield from self._marked(partition)
 
     def _aged(self, partition: Partition) -> Iterator[Purged]:
-        """Forget answers, firings, kept signals, batches, notices and deliveries that are too old."""
+        """Forget answers, firings, kept signals, batches, notices and deliveries that are too old.
+
+        Deliveries that stand aside behind nothing are put back among the due ones.
+        """
         now, settings, pace = self._clock.now(), self._settings, self._new_pace()
         for kind, age in (
             (_answers, timedelta(hours=settings.idempotency_hours)),
@@ -213,6 +216,7 @@ class PurgeService:
             (_signals, timedelta()),
             (_batches, timedelta(days=settings.batch_days)),
             (_notices, timedelta(days=settings.notice_days)),
+            (_stranded, timedelta()),
             *self._sent(),
         ):
             yield from self._forgotten(partition, kind(partition, now - age), pace)
@@ -416,6 +420,10 @@ def _batches(partition: Partition, before: datetime) -> Forget:
 
 def _notices(partition: Partition, before: datetime) -> Forget:
     return lambda work, rows: work.notices.purge(partition, before, rows)
+
+
+def _stranded(partition: Partition, before: datetime) -> Forget:
+    return lambda work, rows: work.deliveries.put_back_stranded(partition, rows)
 
 
 def _deliveries(partition: Partition, before: datetime) -> Forget:

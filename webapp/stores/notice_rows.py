@@ -1,7 +1,8 @@
 """Notices, deliveries, attempts and their settings: models to columns and columns to models, as in ``rows``.
 
 Columns that are empty for most rows say which rows count: ``inbox_of`` is the recipient of a notice that the inbox
-shows, ``due_at`` the next attempt of a delivery that is still to be sent, ``open_line`` the line of one that others
+shows, ``due_at`` the next attempt of a delivery that is still to be sent (empty, too, while it stands aside for an
+earlier one of its line), ``open_line`` the line of one that others
 wait for. Every change of a delivery's state sets them anew.
 """
 

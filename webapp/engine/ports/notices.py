@@ -109,7 +109,8 @@ class DeliveryStore(Protocol):
         sequence, then id. A claim that was never settled leaves a ``lost`` attempt behind. Each becomes ``sending``
         and its attempts rise by one. *bundle*: only what is of that bundle, and behind what this token has claimed of
         it. Order: nextAttemptAt, then sequence, then id. On PostgreSQL and MariaDB it passes
-        over rows that another process is claiming.
+        over rows that another process is claiming. What it meets that waits behind another it may put aside until its
+        turn comes; where thousands wait, it may find less than there is, and the next claim goes on.
         """
 
     def settle(self, partition: Partition, delivery: Delivery, attempt: DeliveryAttempt, token: str) -> bool:
@@ -155,6 +156,13 @@ class DeliveryStore(Protocol):
 
     def replay(self, partition: Partition, delivery_ids: Sequence[str], at: datetime) -> int:
         """Make sent deliveries pending and due again, under the same ids. Return how many."""
+
+    def put_back_stranded(self, partition: Partition, limit: int) -> int:
+        """Make at most *limit* deliveries due again that a claim has put aside and that wait for nothing.
+
+        Settling and dropping hand over to the next of the line; this is for what a hand has done to the rows.
+        Return their number.
+        """
 
     def purge(self, partition: Partition, before: datetime, limit: int) -> int:
         """Delete at most *limit* settled deliveries (sent, dropped) that ended before, with their attempts."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
+from itertools import takewhile
 
 from webapp.engine.notifications.model import OPEN_STATES, Delivery, DeliveryAttempt, DeliveryState
 from webapp.engine.ports.notices import DeliveryQuery
@@ -42,7 +43,10 @@ class MemoryDeliveries:
         lines, served = self._lines(), self._transaction.served(without)
         found = self._rows(
             lambda row: (
-                row["due_at"] is not None and row["claim_token"] is None and served(row) and not _before(lines, row)
+                row["due_at"] is not None
+                and row["claim_token"] is None
+                and served(row)
+                and next(_before(lines, row), None) is None
             )
         )
         return min((row["due_at"] for row in found), default=None)
@@ -156,6 +160,10 @@ class MemoryDeliveries:
         """Make sent deliveries pending and due again."""
         return self._set(partition, delivery_ids, [DeliveryState.SENT], DeliveryState.PENDING, at)
 
+    def put_back_stranded(self, partition: Partition, limit: int) -> int:
+        """Make due again what waits for nothing: nothing is ever put aside here."""
+        return 0
+
     def purge(self, partition: Partition, before: datetime, limit: int) -> int:
         """Delete at most *limit* settled deliveries that ended before, with their attempts."""
         old = self._rows(
@@ -187,11 +195,11 @@ class MemoryDeliveries:
         return self._transaction.rows("delivery_attempts", lambda row: (row["tenant_id"], row["delivery_id"]) == wanted)
 
     def _lines(self) -> dict[tuple[Partition, str], Sequence[Row]]:
-        """Return what is open or dead, by line."""
+        """Return what is open or dead, by line, in its order."""
         lines: dict[tuple[Partition, str], list[Row]] = {}
         for row in self._rows(lambda row: row["open_line"] is not None):
             lines.setdefault((row["tenant_id"], row["open_line"]), []).append(row)
-        return {**lines}
+        return {line: sorted(rows, key=_place) for line, rows in lines.items()}
 
     def _claimable(self, now: datetime, without: Collection[Partition], own: str | None = None) -> Sequence[Row]:
         """Return what may be sent now, or goes with what the token *own* has claimed."""
@@ -232,10 +240,13 @@ class MemoryDeliveries:
         return len(rows)
 
 
-def _before(lines: dict[tuple[Partition, str], Sequence[Row]], row: Row) -> Sequence[Row]:
+def _before(lines: dict[tuple[Partition, str], Sequence[Row]], row: Row) -> Iterator[Row]:
     """Return what comes before the row in its line and is open or dead."""
-    place = (row["sequence"], row["id"])
-    return [one for one in lines[row["tenant_id"], row["line"]] if (one["sequence"], one["id"]) < place]
+    return takewhile(lambda one: _place(one) < _place(row), lines[row["tenant_id"], row["line"]])
+
+
+def _place(row: Row) -> tuple[int, str]:
+    return row["sequence"], row["id"]
 
 
 def _goes_with(one: Row, row: Row) -> bool:

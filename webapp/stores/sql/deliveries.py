@@ -16,7 +16,7 @@ from webapp.engine.ports.stores import Partition
 from webapp.stores import notice_rows
 from webapp.stores.ordering import NEWEST_FIRST
 from webapp.stores.rows import check_partition, of_table
-from webapp.stores.sql import delivery_claims
+from webapp.stores.sql import delivery_claims, delivery_lines
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import Instant, upsert, upsert_many
 from webapp.stores.sql.listing import Branch, Listing, read_page, walking
@@ -163,6 +163,8 @@ class SqlDeliveries:
             return False
         row = of_table(partition, notice_rows.attempt_row(partition, attempt))
         self._transaction.write(own.add_attempt, row)
+        if delivery.state in notice_rows.SETTLED_STATES:
+            delivery_lines.hand_over(self._transaction, partition, [delivery.id])
         return True
 
     def give_back(
@@ -209,11 +211,18 @@ class SqlDeliveries:
 
     def drop(self, partition: Partition, delivery_ids: Sequence[str], at: datetime) -> int:
         """Mark open or dead deliveries that nobody has claimed as settled."""
-        return self._change(self._of(partition).drop, partition, delivery_ids, at)
+        dropped = self._change(self._of(partition).drop, partition, delivery_ids, at)
+        if dropped:
+            delivery_lines.hand_over(self._transaction, partition, delivery_ids)
+        return dropped
 
     def replay(self, partition: Partition, delivery_ids: Sequence[str], at: datetime) -> int:
         """Make sent deliveries pending and due again."""
         return self._change(self._of(partition).replay, partition, delivery_ids, at)
+
+    def put_back_stranded(self, partition: Partition, limit: int) -> int:
+        """Make due again what waits for nothing."""
+        return delivery_lines.put_back_stranded(self._transaction, partition, limit)
 
     def purge(self, partition: Partition, before: datetime, limit: int) -> int:
         """Delete at most *limit* settled deliveries that ended before, with their attempts."""
