@@ -25,6 +25,8 @@ LEASE_SECONDS = 3
 LOCK_TIMEOUT_SECONDS = 5
 ANSWER_SECONDS = 60
 ROLES = {"admin": "administrator", "manager": "user", "designer": "designer"}
+MAIL = {"manager": "manager@example.org"}
+"""Who gets e-mail, where an installation has a server for it."""
 
 
 class Answer(NamedTuple):
@@ -153,7 +155,7 @@ class Installation:
             here.migrations.upgrade()
             accounts = here.services.accounts
             for name, role in ROLES.items():
-                made = accounts.create(name=name, password=f"{name} {name} {name}", roles=(role,))
+                made = accounts.create(name=name, password=f"{name} {name} {name}", roles=(role,), email=MAIL.get(name))
                 self.tokens[name] = accounts.create_token(made.id, "test")[1]
         finally:
             here.close()
@@ -253,11 +255,11 @@ def installed(data: Path, *, logs: Path | None = None, **settings: str) -> Itera
         made.close()
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 10) -> bool:
+def wait_until(holds: Callable[[], bool], seconds: float = 10, *, pause: float = 0.05) -> bool:
     """Wait until something holds; False: it never did."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if holds():
             return True
-        time.sleep(0.05)
+        time.sleep(pause)
     return holds()

@@ -69,6 +69,7 @@ class Proxy:
         self.options: dict[str, str] = {"stream": "waypost-test-proxy"}
         self._kind = kind
         self._queue: Any = None
+        self._consumer: Any = None
         self._flowing = threading.Event()
         self._pairs: list[socket.socket] = []
         self._listener: socket.socket | None = None
@@ -97,6 +98,12 @@ class Proxy:
         else:
             with redis_server() as server:
                 server.delete("waypost-test-proxy")
+
+    def get(self) -> Any:
+        """Return the next message of the block's queue, past the proxy; None: there is none."""
+        if self._consumer is None:
+            self._consumer = self._queue.channel()
+        return self._consumer.basic_get(self.options["routingKey"], no_ack=True)
 
     def open(self) -> None:
         """Listen, after a closing at the same port."""

@@ -26,11 +26,16 @@ class MailHandler:
         self.secured: list[bool] = []
         self.users: list[str | None] = []
         self.refusals = refusals or {}
+        self._read: list[tuple[Envelope, EmailMessage]] = []
 
     @property
     def messages(self) -> list[EmailMessage]:
-        """What was taken, read as mail programs do."""
-        return [message_from_bytes(one.original_content or b"", policy=policy.default) for one in self.mails]
+        """What was taken, read as mail programs do: each once, as aiosmtpd asks for it at each greeting."""
+        if self.mails[: len(self._read)] != [mail for mail, _ in self._read]:
+            self._read = []
+        for mail in self.mails[len(self._read) :]:
+            self._read.append((mail, message_from_bytes(mail.original_content or b"", policy=policy.default)))
+        return [message for _, message in self._read]
 
     async def handle_MAIL(self, server: SMTP, session: Session, envelope: Envelope, address: str, options: Any) -> str:
         """Take the sender, or not."""
@@ -65,8 +70,8 @@ def _authenticate(server: SMTP, session: Session, envelope: Envelope, mechanism:
 
 
 class _Controller(Controller):
-    def __init__(self, handler: MailHandler, *, implicit: ssl.SSLContext | None, **server: Any) -> None:
-        super().__init__(handler, hostname="127.0.0.1", port=0, ssl_context=implicit, **server)
+    def __init__(self, handler: MailHandler, *, implicit: ssl.SSLContext | None, port: int, **server: Any) -> None:
+        super().__init__(handler, hostname="127.0.0.1", port=port, ssl_context=implicit, **server)
 
     def _trigger_server(self) -> None:
         # The port is the system's choice; aiosmtpd would call port 0.
@@ -83,13 +88,14 @@ def mail_server(
     starttls: ssl.SSLContext | None = None,
     login: bool = False,
     international: bool = True,
+    port: int = 0,
 ) -> Iterator[int]:
-    """Run a server while the block runs; yields its port."""
+    """Run a server while the block runs; yields its port, which is *port* where one was before."""
     more: dict[str, Any] = {"tls_context": starttls} if starttls else {}
     if login:
         secured = starttls is not None
         more |= {"authenticator": _authenticate, "auth_required": secured, "auth_require_tls": secured}
-    controller = _Controller(handler, implicit=implicit, enable_SMTPUTF8=international, **more)
+    controller = _Controller(handler, implicit=implicit, port=port, enable_SMTPUTF8=international, **more)
     controller.start()
     try:
         yield controller.port
