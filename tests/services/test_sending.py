@@ -375,6 +375,38 @@ def test_a_claim_of_a_process_that_died_is_freed_and_counts_as_lost(stores: Stor
     assert house.taken() == ["one", "two"]
 
 
+def test_a_delivery_that_ends_its_process_each_time_is_dead_after_as_many_tries(stores: StoreSet) -> None:
+    house = post(stores, settings=ServiceSettings(delivery_attempts=3))
+    house.line(house.endpoint(), "deadly", "behind")
+    host = house.house.store_set.leases.token().rpartition("/")[0].split("/")
+    gone = "/".join([*host[:-2], "999999999", "0", "x"])
+    for _ in range(3):
+        with stores.stores.writing(None) as work:
+            found = work.deliveries.claim_due(house.now, 10, gone, house.now + timedelta(hours=1))
+        assert [one.id for one in found] == ["deadly"]
+        assert house.house.services.sending.release_dead() == 1
+    report = house.send()
+    assert (report.dead, report.sent) == (1, 0)
+    one = house.find("deadly")
+    assert (one.state, one.last_error) == (State.DEAD, "deliveries.reason.process_lost")
+    assert [each.outcome.value for each in house.attempts("deadly")] == ["lost", "lost", "lost", "failed"]
+    # Somebody who has found the cause gets a new round, and its line goes on.
+    assert house.house.services.deliveries.retry(ADMIN, ["deadly"]) == 1
+    assert house.send().sent == 2
+    assert house.taken() == ["deadly", "behind"]
+
+
+def test_a_lost_try_in_the_middle_of_a_round_is_one_of_it(stores: StoreSet) -> None:
+    house = post(stores, settings=ServiceSettings(delivery_attempts=2))
+    house.line(house.endpoint(), "one")
+    with stores.stores.writing(None) as work:
+        work.deliveries.claim_due(house.now, 10, "elsewhere/h/1/2/x", house.now + timedelta(seconds=60))
+    house.pass_time(61)
+    house.channel.answer = failing("HTTP 503")
+    assert house.send().dead == 1
+    assert house.find("one").attempts == 2
+
+
 def test_a_claim_of_another_host_runs_out(stores: StoreSet) -> None:
     house = post(stores)
     house.line(house.endpoint(), "one")

@@ -121,6 +121,16 @@ class Attempts:
             return None
         if self._is_for_nobody(parcel):
             return self._settle(parcel, token, Result(DeliveryState.DROPPED, error=reasons.ACCOUNT_DISABLED))
+        worn_out, left = self._without_worn_out(parcel)
+        if worn_out is not None:
+            self._settle(worn_out, token, Result(DeliveryState.DEAD, error=reasons.PROCESS_LOST))
+        if left is None:
+            return DeliveryState.DEAD
+        return self._attempt(left, endpoint, channel, token, stopping)
+
+    def _attempt(
+        self, parcel: Parcel, endpoint: Endpoint, channel: Channel, token: str, stopping: Callable[[], bool]
+    ) -> DeliveryState:
         began, begun_at = time.monotonic(), self._clock.now()
         result = self._send(channel, self.message(parcel, endpoint), stopping)
         return self._settle(parcel, token, result, begun_at, int((time.monotonic() - began) * 1000))
@@ -163,6 +173,28 @@ class Attempts:
     def _is_for_nobody(self, parcel: Parcel) -> bool:
         who = parcel.first.recipient_id
         return who is not None and bool(self._directory.disabled(parcel.partition, [who]))
+
+    def _without_worn_out(self, parcel: Parcel) -> tuple[Parcel | None, Parcel | None]:
+        """Part a parcel into those whose last try of a round was lost with its process, and all others.
+
+        Nobody was there to say that it was the last one: whatever ends its process each time would be tried for ever.
+        """
+        most, partition = self._settings.delivery_attempts, parcel.partition
+        ids = [one.id for one in parcel.deliveries if one.attempts > 1 and is_last(one.attempts - 1, most)]
+        if not ids:
+            return None, parcel
+
+        def last_was_lost(work: UnitOfWork) -> set[str]:
+            last = {one: [*work.deliveries.attempts(partition, one)][-1:] for one in ids}
+            return {one for one, found in last.items() if found and found[0].outcome is AttemptOutcome.LOST}
+
+        lost = self._storage.read(partition, last_was_lost)
+        parts = (
+            [one for one in parcel.deliveries if one.id in lost],
+            [one for one in parcel.deliveries if one.id not in lost],
+        )
+        worn_out, left = (Parcel(tuple(part)) if part else None for part in parts)
+        return worn_out, left
 
     def _send(self, channel: Channel, message: OutgoingMessage, stopping: Callable[[], bool]) -> Result:
         allowed = AttemptTime(self._settings.delivery_timeout_seconds, stopping)

@@ -14,6 +14,7 @@ CHANNEL_NOT_READY: Final = "deliveries.reason.channel_not_ready"
 ACCOUNT_DISABLED: Final = "deliveries.reason.account_disabled"
 NO_ANSWER: Final = "deliveries.reason.no_answer"
 FAILED_INSIDE: Final = "deliveries.reason.failed_inside"
+PROCESS_LOST: Final = "deliveries.reason.process_lost"
 
 REASONS: Final = (
     ENDPOINT_DELETED,
@@ -22,4 +23,5 @@ REASONS: Final = (
     ACCOUNT_DISABLED,
     NO_ANSWER,
     FAILED_INSIDE,
+    PROCESS_LOST,
 )
