@@ -392,10 +392,10 @@ def _sql_backend(settings: Settings, clock: Clock, ids: IdSource) -> Backend:
         migrations=Migrations(
             ping=lambda: _refusal_of(lambda: sql.current(database)),
             check=behind,
-            upgrade=lambda: _answered(lambda: sql.upgrade(database)),
+            upgrade=lambda wait: _answered(lambda: sql.upgrade(database, patience=_patience(wait))),
             current=lambda: _answered(lambda: sql.current(database)),
             head=sql.head,
-            upgrade_separate=lambda url: _answered(lambda: opening.upgrade(url)),
+            upgrade_separate=lambda url, wait: _answered(lambda: opening.upgrade(url, _patience(wait))),
             current_separate=lambda url: _answered(lambda: opening.current(url)),
             reindex=lambda url: _answered(lambda: sql.reindex(database if url is None else url)),
         ),
@@ -443,6 +443,10 @@ def _make_folder(folder: Path, variable: str, url: str, settings: Settings) -> N
     except OSError as error:
         named = ("WAYPOST_DATA", str(settings.data)) if folder == settings.data else (variable, url)
         raise SettingsError("config.folder_made", *named, folder=str(folder), reason=error.strerror or "") from error
+
+
+def _patience(wait_seconds: float | None) -> sql.Patience:
+    return sql.USUAL if wait_seconds is None else sql.Patience(wait_seconds)
 
 
 def _answered(ask: Callable[[], T]) -> T:

@@ -131,17 +131,19 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--calls", type=int, default=300, help="of --lists: calls of each kind, or as many as a minute allows"
     )
-    parser.add_argument("--no-sqlite", dest="sqlite", action="store_false", help="of --lists: PostgreSQL only")
+    parser.add_argument(
+        "--no-sqlite", dest="sqlite", action="store_false", help="of --lists and --purge: PostgreSQL only"
+    )
     return parser.parse_args()
 
 
 def measure_purge(options: argparse.Namespace) -> None:
-    """Purge on every database in turn while somebody works, and print how long his approvals take."""
+    """Purge on one database after the other while somebody works, and print how long his approvals take."""
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         noise = Noise(folder)
         noise.sample()
-        for opening in (sqlite_target(folder, "FULL"), *([postgresql_target()] if options.postgresql else [])):
+        for opening in _filled_targets(folder, options):
             with opening as target:
                 home = folder / "data" / target.name.replace(" ", "-")
                 bench = PurgeBench(

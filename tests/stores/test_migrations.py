@@ -1,7 +1,10 @@
 """Migrations lead from nothing to exactly what tables.py describes (spec 8.10, 25)."""
 
+import logging
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,10 +14,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tests.support.stores import MARIADB, POSTGRESQL
 from webapp.engine.ports.stores import StoreFailure
-from webapp.stores.sql import create_database, current, head, unsupported, upgrade
+from webapp.stores.sql import Patience, create_database, current, head, unsupported, upgrade
 from webapp.stores.sql.columns import METADATA
 from webapp.stores.sql.database import Database
 from webapp.stores.sql.dialects import support
+from webapp.stores.sql.dialects.migrating import alone
 from webapp.stores.sql.maintenance import SqlMaintenance, migrations_folder
 from webapp.stores.sql.tables import PLATFORM_SET, TENANT_SET
 
@@ -113,6 +117,45 @@ def test_of_two_processes_that_start_together_one_migrates(new_url):
             process.stdin.flush()
         answers = [process.communicate(timeout=120) for process in processes]
     assert sorted(out for out, _ in answers) == sorted(["None\n", f"{head()}\n"]), answers
+
+
+def test_who_comes_second_waits_as_long_as_the_first_lives_and_says_so(new_url):
+    url = new_url()
+    first = create_database(url)
+    told = threading.Event()
+    waits = Patience(seconds=120, told_every=0.0)
+
+    class Telling(logging.Handler):
+        def emit(self, record):
+            if "waiting for another process" in record.getMessage():
+                told.set()
+
+    log = logging.getLogger("waypost.stores")
+    log.addHandler(handler := Telling())
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            with alone(first, Patience()):
+                second = thread.submit(upgrade, url, patience=waits)
+                assert told.wait(60)
+                assert not second.done()
+            # The first has gone without having migrated anything: killed, for all the second knows.
+            assert second.result() is None
+    finally:
+        log.removeHandler(handler)
+        first.dispose()
+    assert current(url) == head()
+
+
+def test_who_has_waited_long_enough_says_for_whom_and_changes_nothing(new_url):
+    url = new_url()
+    first = create_database(url)
+    with alone(first, Patience()), pytest.raises(StoreFailure, match=r"for 1 seconds.*--wait") as caught:
+        upgrade(url, patience=Patience(seconds=1))
+    assert not caught.value.transient
+    assert current(url) is None
+    # The connection it waited on is as it was.
+    assert upgrade(url, patience=Patience(seconds=0)) is None
+    first.dispose()
 
 
 def test_a_migration_that_broke_off_is_run_again(new_url, whole):

@@ -16,14 +16,21 @@ db = AppGroup("db", help="The database's tables.")
 
 
 @db.command("upgrade")
+@click.option(
+    "--wait", metavar="SECONDS", type=click.FloatRange(min=0),
+    help="How long to wait while another process upgrades a database. Default: an hour.",
+)  # fmt: skip
 @refusals_shown
-def upgrade() -> None:
-    """Make the tables, or bring them up to this version: the platform's, and in every enabled tenant's database."""
+def upgrade(wait: float | None) -> None:
+    """Make the tables, or bring them up to this version: the platform's, and in every enabled tenant's database.
+
+    Several may start it at once: one does it, the others wait for that one, however long it takes.
+    """
     migrations = installation().migrations
     before = migrations.current()
-    migrations.upgrade()
+    migrations.upgrade(wait)
     _tell("The database", before, migrations.current())
-    failed = [name for name, url in _separate() if not _upgraded(name, url)]
+    failed = [name for name, url in _separate() if not _upgraded(name, url, wait)]
     if failed:
         raise click.ClickException(f"Not upgraded: {', '.join(failed)}. The others are served meanwhile.")
 
@@ -72,11 +79,11 @@ def _separate() -> list[tuple[str, str]]:
     return [(f"{', '.join(ids)} ({DatabaseUrl().mask(url)})", url) for ids, url in found.values()]
 
 
-def _upgraded(name: str, url: str) -> bool:
+def _upgraded(name: str, url: str, wait: float | None) -> bool:
     migrations = installation().migrations
     try:
         before = migrations.current_separate(url)
-        migrations.upgrade_separate(url)
+        migrations.upgrade_separate(url, wait)
         _tell(f"The database of {name}", before, migrations.current_separate(url))
     except Unavailable as refusal:
         click.echo(f"The database of {name}: {refusal_text(refusal)}", err=True)

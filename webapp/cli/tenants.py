@@ -83,7 +83,7 @@ def database(tenant_id: str, url: str | None, platform: bool, force: bool) -> No
 def _prepare(url: str | None) -> None:
     """Make or upgrade the tables of a database, so that no tenant is added whose database cannot be used."""
     if url is not None:
-        installation().migrations.upgrade_separate(url)
+        installation().migrations.upgrade_separate(url, None)
 
 
 def _place(found: Tenant) -> str:

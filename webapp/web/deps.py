@@ -39,10 +39,11 @@ class Migrations:
 
     ping: Callable[[], str | None]
     check: Callable[[], str | None]
-    upgrade: Callable[[], object]
+    upgrade: Callable[[float | None], object]
+    """Waits so many seconds for another process that does it; None: as long as is usual."""
     current: Callable[[], str | None]
     head: Callable[[], str | None]
-    upgrade_separate: Callable[[str], object] = lambda url: None
+    upgrade_separate: Callable[[str, float | None], object] = lambda url, wait: None
     current_separate: Callable[[str], str | None] = lambda url: None
     reindex: Callable[[str | None], Sequence[str]] = lambda url: ()
     """Makes the index of keywords anew, of a tenant's database by its URL, and returns what was made."""

@@ -2,6 +2,7 @@
 
 from webapp.stores.sql.bulk import SqlBulk
 from webapp.stores.sql.database import create_database, db, engine_options
+from webapp.stores.sql.dialects.migrating import USUAL, Patience
 from webapp.stores.sql.dialects.sessions import joined_options, normal_url, prepare
 from webapp.stores.sql.hosting import SqlHostSession
 from webapp.stores.sql.leases import SqlLeases, create_lease_database
@@ -11,6 +12,8 @@ from webapp.stores.sql.relocation import SqlRelocation
 from webapp.stores.sql.unit_of_work import SqlStores
 
 __all__ = [
+    "USUAL",
+    "Patience",
     "SqlBulk",
     "SqlHostSession",
     "SqlLeases",

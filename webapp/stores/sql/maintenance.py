@@ -18,7 +18,7 @@ from webapp.stores.sql.backfills import fill_all
 from webapp.stores.sql.columns import METADATA
 from webapp.stores.sql.database import Database, create_database, failure
 from webapp.stores.sql.dialects import support
-from webapp.stores.sql.dialects.migrating import one_at_a_time
+from webapp.stores.sql.dialects.migrating import USUAL, Patience, alone
 from webapp.stores.sql.dialects.sessions import WRITES
 from webapp.stores.sql.dialects.support import Refusal
 from webapp.stores.sql.keyword_index import rebuild
@@ -46,17 +46,19 @@ def head() -> str | None:
     return ScriptDirectory.from_config(_config()).get_current_head()
 
 
-def upgrade(target: Engine | str | URL, revision: str = "head") -> str | None:
+def upgrade(target: Engine | str | URL, revision: str = "head", *, patience: Patience = USUAL) -> str | None:
     """Bring the database to head and return the revision it was at; of two that start together one migrates.
+
+    The other waits as long as that one lives, and *patience* lasts.
 
     Rows from before a column was there get its value afterwards, batch by batch, while others work (``backfills``).
 
-    :raises webapp.engine.ports.stores.StoreFailure: the database cannot be reached or changed.
+    :raises webapp.engine.ports.stores.StoreFailure: the database cannot be reached or changed, or another process
+        upgrades it for longer than that.
     """
     with _engine(target) as engine:
         try:
-            writers = engine.execution_options(**{WRITES: True})
-            with writers.begin() as connection, one_at_a_time(connection):
+            with alone(engine, patience) as connection:
                 before = _revision(connection)
                 config = _config()
                 config.attributes["connection"] = connection

@@ -13,6 +13,7 @@ from webapp.config.kinds import DatabaseUrl
 from webapp.engine.ports.stores import StoreFailure
 from webapp.stores.sql.database import engine_options
 from webapp.stores.sql.dialects import POSTGRESQL, SQLITE
+from webapp.stores.sql.dialects.migrating import USUAL, Patience
 from webapp.stores.sql.dialects.sessions import normal_url, prepare
 from webapp.stores.sql.maintenance import current, head, upgrade
 from webapp.stores.sql.unit_of_work import SqlStores
@@ -72,7 +73,7 @@ class SqlOpening:
         prepare(engine, sqlite_synchronous=self._sqlite_synchronous)
         return engine
 
-    def upgrade(self, url: str) -> str | None:
+    def upgrade(self, url: str, patience: Patience = USUAL) -> str | None:
         """Make the database's tables, or bring them up to this version; return where they were.
 
         :raises StoreFailure: it cannot be reached or changed.
@@ -80,7 +81,7 @@ class SqlOpening:
         parsed = _parsed(url)
         if parsed.get_backend_name() == SQLITE:
             _make_folder(Path(parsed.database or "").parent)
-        return self._with_engine(url, upgrade)
+        return self._with_engine(url, lambda engine: upgrade(engine, patience=patience))
 
     def current(self, url: str) -> str | None:
         """Return where the tables are, None for an empty database. :raises StoreFailure: it cannot be reached."""
