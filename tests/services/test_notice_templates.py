@@ -119,6 +119,7 @@ def test_a_name_that_the_event_does_not_have_is_a_warning_and_no_mistake(house: 
     ]
     assert found[0].params["known"] == [
         "{title}", "{instanceTitle}", "{definition}", "{businessKey}", "{starter}", "{assignee}", "{dueAt}",
+            "{absent}",
     ]  # fmt: skip
 
 

@@ -61,6 +61,40 @@ def mine(house: Installation, name: str) -> list[tuple[str, str]]:
     return [(task.definition_name, task.assignee_id) for task in found]
 
 
+def told(house: Installation, name: str) -> list[tuple[str, str]]:
+    """What somebody was told, the oldest first: the event, and the line that says for whom."""
+    found = house.services.notices.list(who(house, name)).items[::-1]
+    lines = [[line for line in one.body.splitlines() if line.startswith("Standing in")] for one in found]
+    return [(one.event_type.value, "".join(said)) for one, said in zip(found, lines, strict=True)]
+
+
+def test_the_substitute_is_told_what_the_absent_are_asked(house: Installation) -> None:
+    house.start("leave")
+    away(house, "ann", "bob", definitions=["leave", "any"])
+    house.start("leave")
+    house.start("expense")
+    house.start("any")
+    assert told(house, "bob") == [("TaskCreated", "Standing in for: ann")] * 2
+    assert told(house, "ann") == [("TaskCreated", "")] * 4
+    assert [one[0] for one in told(house, "cid")] == ["TaskCreated"]
+    (first, *_) = house.services.inbox.query(who(house, "bob")).items
+    house.store_set.clock.advance(60)
+    house.services.inbox.urge(who(house, "ann"), first.id)
+    assert told(house, "bob")[-1] == ("TaskUrged", "Standing in for: ann")
+
+
+def test_who_is_asked_anyway_is_told_once_and_nobody_outside_the_time(house: Installation) -> None:
+    away(house, "ann", "cid")
+    away(house, "cid", "bob", start=4)
+    house.start("any")
+    assert told(house, "cid") == [("TaskCreated", "Standing in for: ann"), ("TaskCreated", "")]
+    assert told(house, "bob") == []
+    house.store_set.clock.advance(9 * 3600)
+    house.start("any")
+    assert len(told(house, "cid")) == 3
+    assert told(house, "bob") == []
+
+
 def test_the_substitute_sees_and_decides_and_both_are_recorded(house: Installation) -> None:
     instance = house.start("leave")
     away(house, "ann", "bob")

@@ -35,6 +35,7 @@ class _Copy(msgspec.Struct, frozen=True):
     disabled: dict[Partition, frozenset[str]]
     members: dict[tuple[Partition, str], frozenset[str]]
     substitutions: dict[tuple[Partition, str], tuple[Substitution, ...]]
+    absences: dict[tuple[Partition, str], tuple[Substitution, ...]]
 
 
 class AccountDirectory:
@@ -82,6 +83,13 @@ class AccountDirectory:
         found = () if copy is None else copy.substitutions.get((partition, name), ())
         return tuple(StandIn(one.absent_id, one.definitions) for one in found if one.starts_at <= now < one.ends_at)
 
+    def stand_ins(self, partition: str | None, absent: str, definition_name: str) -> tuple[str, ...]:
+        """Return who stands in for an account now, in that workflow, in the order of the absences."""
+        copy, now = self._copy.value, self._clock.now()
+        found = () if copy is None else copy.absences.get((partition, absent), ())
+        wanted = [one for one in found if one.starts_at <= now < one.ends_at]
+        return tuple(one.substitute_id for one in wanted if not one.definitions or definition_name in one.definitions)
+
     def _read(self) -> _Copy:
         accounts = self._accounts.directory()
         return _copy_of(accounts, self._accounts.substitutions_ending_after(self._clock.now()))
@@ -105,8 +113,10 @@ def _copy_of(accounts: Collection[Account], substitutions: Collection[Substituti
         for group in groups_of(account.roles, account.department):
             members.setdefault((account.tenant_id, group), set()).add(account.name)
     standing: dict[tuple[Partition, str], list[Substitution]] = {}
+    absences: dict[tuple[Partition, str], list[Substitution]] = {}
     for one in substitutions:
         standing.setdefault((one.tenant_id, one.substitute_id), []).append(one)
+        absences.setdefault((one.tenant_id, one.absent_id), []).append(one)
     return _Copy(
         people={
             (one.tenant_id, one.name): Person(one.label, one.email, one.language, one.department) for one in accounts
@@ -115,4 +125,5 @@ def _copy_of(accounts: Collection[Account], substitutions: Collection[Substituti
         disabled={partition: frozenset(names) for partition, names in disabled.items()},
         members={group: frozenset(names) for group, names in members.items()},
         substitutions={who: tuple(found) for who, found in standing.items()},
+        absences={who: tuple(found) for who, found in absences.items()},
     )

@@ -15,6 +15,7 @@ from webapp.engine.definitions.model import WorkflowDefinition
 from webapp.engine.errors import Unexpected
 from webapp.engine.instances.model import WorkflowInstance
 from webapp.engine.notifications.recipients import TOLD, Telling, tellings
+from webapp.engine.notifications.stand_ins import with_stand_ins
 from webapp.engine.numbers import copy_json
 from webapp.engine.ports.applicants import ApplicantResolver
 from webapp.engine.ports.listeners import Listeners
@@ -80,7 +81,8 @@ class NotificationDispatcher:
                 raise Unexpected("services.notices.listener_failed", params=params) from message.failure
         instance = wave.instance
         people = _People(instance, definition, self._directory, self._applicants)
-        found = people.present(tellings(transition_of(wave, definition), people))
+        asked = with_stand_ins(tellings(transition_of(wave, definition), people), people.stand_ins)
+        found = people.present(asked)
         if not found:
             return
         starter = self._directory.person(instance.tenant_id, instance.starter_id or "")
@@ -125,6 +127,10 @@ class _People:
             self._asked = True
             self._applicant = self._resolved() or _named(self._instance) or self._instance.starter_id
         return self._applicant
+
+    def stand_ins(self, name: str) -> Collection[str]:
+        """Return who stands in for an account now, in this workflow."""
+        return self._directory.stand_ins(self._partition, name, self._instance.definition_name)
 
     def present(self, found: Sequence[Telling]) -> list[Telling]:
         """Return what goes to enabled accounts of the partition; what goes to strangers is dropped, and logged."""

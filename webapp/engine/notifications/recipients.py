@@ -92,7 +92,7 @@ class Telling(msgspec.Struct, frozen=True, kw_only=True):
     text: tuple[str, str] | None = None
 
 
-PEOPLE = ("starter", "assignee", "actor")
+PEOPLE = ("starter", "assignee", "actor", "absent")
 """Names whose values are login names until they are shown."""
 
 

@@ -20,18 +20,20 @@ MAX_BODY = 4_000
 _REQUEST = ("title", "instanceTitle", "definition", "businessKey", "starter")
 _TASK = (*_REQUEST, "assignee", "dueAt")
 _ACTION = (*_TASK, "actor", "comment")
+_ASKED = (*_TASK, "absent")
+_HANDED = (*_ACTION, "absent")
 _END = (*_REQUEST, "outcome")
 _STOP = (*_REQUEST, "actor", "reason")
 
 NAMES: Mapping[EventType, tuple[str, ...]] = {
-    EventType.TASK_CREATED: _TASK,
-    EventType.TASK_TRANSFERRED: _ACTION,
-    EventType.TASK_ADDED: _ACTION,
-    EventType.TASK_RETURNED: _ACTION,
-    EventType.TASK_URGED: (*_ACTION, "count"),
-    EventType.TASK_REMINDER: (*_TASK, "count"),
-    EventType.TASK_OVERDUE: _TASK,
-    EventType.TASK_ESCALATED: _TASK,
+    EventType.TASK_CREATED: _ASKED,
+    EventType.TASK_TRANSFERRED: _HANDED,
+    EventType.TASK_ADDED: _HANDED,
+    EventType.TASK_RETURNED: _HANDED,
+    EventType.TASK_URGED: (*_HANDED, "count"),
+    EventType.TASK_REMINDER: (*_ASKED, "count"),
+    EventType.TASK_OVERDUE: _ASKED,
+    EventType.TASK_ESCALATED: _ASKED,
     EventType.TASK_COMPLETED: (*_ACTION, "outcome"),
     EventType.DECISION_FAILED: (*_TASK, "comment", "outcome"),
     EventType.CARBON_COPY: _TASK,
@@ -48,7 +50,8 @@ NAMES: Mapping[EventType, tuple[str, ...]] = {
 name. ``definition``: its name. ``businessKey``: the correlation id. ``starter``, ``assignee``, ``actor``: people, as
 they are shown. ``actor``: who did it, nobody when a timer did. ``comment``: what they wrote. ``dueAt``: when the task
 is due, as text. ``count``: which urging or reminder it is. ``outcome``: of the decision or of the request.
-``reason``: of the cancelling or terminating. ``node``: the step that failed. ``fault``: the code of its fault.
+``absent``: in whose place a substitute is told. ``reason``: of the cancelling or terminating. ``node``: the step
+that failed. ``fault``: the code of its fault.
 """
 
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z]{1,40})\}(?!\})")
