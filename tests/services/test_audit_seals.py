@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import text
 
@@ -294,6 +295,38 @@ def test_one_that_lost_its_lease_seals_nothing_twice(house: Installation) -> Non
     rows._storage.write = original
     found = house.services.audit.verify(None)
     assert (found.rows, found.heads, found.is_whole) == (2, 1, True)
+
+
+def test_of_old_heads_one_a_day_stays_and_the_trail_is_proved_by_it(
+    house: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webapp.services.sealing.HEADS_READ", 3)
+    clock = house.store_set.clock
+    noted = None
+    # Nine in 24 hours from eight in the morning on, seven of them before midnight; 33 times.
+    for number in range(33 * 9):
+        sealed(house, f"r{number}")
+        noted = noted or house.services.sealing.state(None).head
+        clock.advance(9000 if (number + 1) % 9 else 24 * 3600 - 8 * 9000)
+    before = house.services.audit.verify(None)
+    assert (before.rows, before.heads, before.is_whole) == (297, 297, True)
+
+    house.services.housekeeping.housekeep()
+
+    heads = list(house.services.audit.head_list(None))
+    old = [head for head in heads if head.at is not None and head.at < clock.now() - timedelta(days=30)]
+    # The last ones of the first three days; of the fourth, some of which is older, a later one is there.
+    assert [head.seal_number for head in old] == [7, 16, 25]
+    assert len(heads) == 297 - 27 + 3
+    assert heads[-1] == before.head
+    after = house.services.audit.verify(None)
+    assert (after.rows, after.heads, after.is_whole) == (297, len(heads), True)
+    # One that was noted elsewhere still proves, though it is kept here no longer.
+    assert noted is not None and noted not in heads
+    assert house.services.audit.verify(None, noted).is_whole
+    assert broken(house, msgspec.structs.replace(noted, hash="0" * 64)) == ("rewritten", 1, "r0")
+    house.services.housekeeping.housekeep()
+    assert list(house.services.audit.head_list(None)) == heads
 
 
 def test_rows_of_purged_instances_stay(house: Installation) -> None:

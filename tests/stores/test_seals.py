@@ -59,6 +59,21 @@ def test_rows_and_heads_are_read_on_from_a_number(stores):
     assert asked(stores, lambda seals: seals.newest_head(None)) == heads[1]
 
 
+def test_heads_are_forgotten_in_their_own_partition(stores):
+    for partition in (None, "t1", "t2"):
+        append(stores, *(f"{partition}{number}" for number in range(3)), partition=partition)
+        for number in range(3):
+            seal(stores, number + 1, f"{partition}{number}", partition=partition)
+    with stores.stores.writing("t1") as work:
+        assert work.seals.forget_heads("t1", [1, 2, 9]) == 2
+        assert work.seals.forget_heads("t1", []) == 0
+    left = {
+        one: [head.seal_number for head in asked(stores, lambda seals, one=one: seals.heads(one, 0, 9), one)]
+        for one in (None, "t1", "t2")
+    }
+    assert left == {None: [1, 2, 3], "t1": [3], "t2": [1, 2, 3]}
+
+
 @pytest.mark.parametrize(("first", "ids"), [(1, ("b",)), (2, ("a",)), (2, ("b", "gone"))])
 def test_a_number_and_a_row_are_sealed_once(stores, first, ids):
     append(stores, "a", "b")

@@ -106,7 +106,7 @@ class HousekeepingService:
 
         Rows of leases and pollers go an hour after they are over, stored answers after a day, firings of timers after
         400 days, notices too, ended batches after 90, settled deliveries after ``delivery_retention_days``, ended
-        instances after ``retention_days``, if these two are not 0.
+        instances after ``retention_days``, if these two are not 0. Of the audit trail's heads one a day stays after 30.
         """
         self._leases.sweep(SWEPT_AFTER_SECONDS)
         return self._purges.run(self._partitions(), stopping)

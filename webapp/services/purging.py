@@ -32,6 +32,7 @@ from webapp.engine.ports.purge import (
     TreeSize,
 )
 from webapp.engine.ports.stores import Partition, UnitOfWork
+from webapp.services.sealing import thin_heads
 from webapp.services.settings import ServiceSettings
 from webapp.services.storage import Storage
 
@@ -205,7 +206,7 @@ class PurgeService:
         yield from self._marked(partition)
 
     def _aged(self, partition: Partition) -> Iterator[Purged]:
-        """Forget answers, firings, kept signals, batches, notices and deliveries that are too old.
+        """Forget answers, firings, kept signals, batches, notices and deliveries that are too old, most old heads too.
 
         Deliveries that stand aside behind nothing are put back among the due ones.
         """
@@ -216,6 +217,7 @@ class PurgeService:
             (_signals, timedelta()),
             (_batches, timedelta(days=settings.batch_days)),
             (_notices, timedelta(days=settings.notice_days)),
+            (_heads, timedelta(days=settings.head_days)),
             (_stranded, timedelta()),
             *self._sent(),
         ):
@@ -420,6 +422,10 @@ def _batches(partition: Partition, before: datetime) -> Forget:
 
 def _notices(partition: Partition, before: datetime) -> Forget:
     return lambda work, rows: work.notices.purge(partition, before, rows)
+
+
+def _heads(partition: Partition, before: datetime) -> Forget:
+    return lambda work, rows: thin_heads(partition, before, work, rows)
 
 
 def _stranded(partition: Partition, before: datetime) -> Forget:

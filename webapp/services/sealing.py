@@ -14,7 +14,7 @@ import msgspec
 
 from webapp.engine.clock import Clock
 from webapp.engine.errors import Unavailable
-from webapp.engine.instances.seals import AuditHead, Seal, seal_all
+from webapp.engine.instances.seals import AuditHead, Seal, seal_all, superfluous
 from webapp.engine.ports.locks import LeaseHeld, Leases
 from webapp.engine.ports.partitions import PartitionDatabases, PolledDatabase, belonging
 from webapp.engine.ports.seals import SealLost, Unsealed
@@ -26,6 +26,7 @@ log = logging.getLogger("waypost.audit")
 
 SEALING_LEASE = "audit-sealing"
 BATCH = 500
+HEADS_READ = 1_000
 COUNTED = 10_000
 """How far unsealed rows are counted."""
 
@@ -144,6 +145,24 @@ class SealingService:
             extra={"partition": partition, "seal_number": reached.seal_number, "hash": reached.hash},
         )
         return len(rows)
+
+
+def thin_heads(partition: Partition, before: datetime, work: UnitOfWork, rows: int) -> int:
+    """Delete up to *rows* heads older than that, but for the last one of each day; return how many.
+
+    Those of past years are read again each time; they are one a day.
+    """
+    doomed: list[int] = []
+    after = 0
+    while len(doomed) < rows:
+        found = work.seals.heads(partition, after, HEADS_READ)
+        doomed += superfluous(found, before)
+        last = found[-1] if found else None
+        if len(found) < HEADS_READ or last is None or last.at is None or last.at >= before:
+            break
+        # The last one is compared with what follows it.
+        after = found[-2].seal_number
+    return work.seals.forget_heads(partition, doomed[:rows])
 
 
 def _head_of(seals: list[Seal], now: datetime) -> AuditHead:

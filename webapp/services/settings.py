@@ -37,6 +37,8 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long a batch that has ended is shown."""
     notice_days: float = 400
     """How long a notice is shown; it goes with its instance if that goes earlier."""
+    head_days: float = 30
+    """How long every head of the audit trail is kept; of those that are older the last one of each day."""
     long_polls: int = 4
     """How many calls may wait at once: a quarter of the web threads (spec 11)."""
     long_poll_interval_seconds: float = 1

@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import msgspec
 
@@ -76,6 +78,28 @@ _MEMBERS = (
     "id", "tenant_id", "sequence", "at", "actor_id", "on_behalf_of", "action", "definition_id", "instance_id",
     "task_id", "node_id", "outcome", "comment", "reason", "request_id", "command_id", "before", "after",
 )  # fmt: skip
+
+
+def superfluous(heads: Sequence[AuditHead], before: datetime) -> list[int]:
+    """Return the numbers of heads, given by number, that another one of the same day (UTC) follows, as far as old.
+
+    Nothing is proved by them that the later one does not prove: what a chain led to then, it leads to still. The newest
+    head of all is followed by none and stays, so does one that nobody can read.
+    """
+    return [
+        one.seal_number
+        for one, following in pairwise(heads)
+        if _is_number(one.seal_number)
+        and one.at is not None
+        and following.at is not None
+        and one.at < before
+        and one.at.astimezone(UTC).date() == following.at.astimezone(UTC).date()
+    ]
+
+
+def _is_number(value: object) -> bool:
+    """Whether a number stands where one was written: SQLite keeps whatever somebody puts there."""
+    return isinstance(value, int)
 
 
 def chain_hash(previous: str, number: int, row: TrailRow) -> str:

@@ -55,5 +55,8 @@ class SealStore(Protocol):
     def heads(self, partition: Partition, after: int, limit: int) -> Sequence[AuditHead]:
         """Return heads with numbers above *after*, by number."""
 
+    def forget_heads(self, partition: Partition, numbers: Sequence[int]) -> int:
+        """Delete heads by their numbers, and return how many there were."""
+
     def partitions(self) -> Sequence[Partition]:
         """Return the partitions of this database that have rows in the trail or heads, the platform first."""

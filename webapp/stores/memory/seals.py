@@ -58,6 +58,13 @@ class MemorySeals:
         """Return heads with numbers above *after*, by number."""
         return [_head(row) for row in self._numbered("audit_heads", partition, after)[:limit]]
 
+    def forget_heads(self, partition: Partition, numbers: Sequence[int]) -> int:
+        """Delete heads by their numbers."""
+        there = [one for one in numbers if self._transaction.get("audit_heads", (partition, one), partition)]
+        for one in there:
+            self._transaction.remove("audit_heads", (partition, one), partition)
+        return len(there)
+
     def partitions(self) -> Sequence[Partition]:
         """Return the partitions that have rows in the trail or heads, the platform first."""
         found = {

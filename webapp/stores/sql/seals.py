@@ -10,9 +10,11 @@ from typing import Any
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
+    Delete,
     Select,
     Table,
     bindparam,
+    delete,
     func,
     insert,
     literal,
@@ -65,6 +67,8 @@ class Statements:
         between = table.c.seal_number.between(bindparam("p_first"), bindparam("p_last"))
         self.done: Select[Any] = select(func.count()).select_from(table).where(between, own)
         self.insert_head = insert(head)
+        numbers: BindParameter[Any] = bindparam("p_numbers", expanding=True)
+        self.forget_heads: Delete = delete(head).where(head.c.seal_number.in_(numbers), of_tenant(head))
         self.waiting = _partitions(tables, waiting=True)
         self.next_audited, self.next_headed = (_next_tenant(one) for one in (table, head))
         self.any_audit = select(literal(1)).select_from(table).limit(1)
@@ -152,6 +156,13 @@ class SqlSeals:
         """Return heads with numbers above *after*, by number."""
         parameters = scope(partition, p_after=after, p_limit=limit)
         return [AuditHead(**row) for row in self._transaction.mappings(_of(partition is not None).heads, parameters)]
+
+    def forget_heads(self, partition: Partition, numbers: Sequence[int]) -> int:
+        """Delete heads by their numbers."""
+        if not numbers:
+            return 0
+        statement = _of(partition is not None).forget_heads
+        return self._transaction.write(statement, scope(partition, p_numbers=list(numbers))).rowcount
 
     def partitions(self) -> Sequence[Partition]:
         """Return the partitions that have rows in the trail or heads, the platform first."""
