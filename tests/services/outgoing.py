@@ -21,12 +21,14 @@ from webapp.engine.notifications.model import (
     delivery_id,
 )
 from webapp.engine.ports.notices import DeliveryQuery
+from webapp.engine.ports.queries import Paging
 from webapp.services import ServiceSettings
 from webapp.services.due_work import Crew
 from webapp.services.sending import SendReport
 
 State = DeliveryState
 APPROVAL = flow("approval", [START, node("ask", "UserTask", {"Assignees": ["u1"]}), END])
+ALL = Paging(limit=1_000)
 FAST = ServiceSettings(delivery_timeout_seconds=0.05)
 
 
@@ -102,7 +104,7 @@ class Post:
     def states(self, partition: str | None = None) -> dict[str, str]:
         """Return the state of every delivery."""
         with self.house.store_set.stores.reading(partition) as work:
-            return {one.id: one.state.value for one in work.deliveries.list(partition, DeliveryQuery()).items}
+            return {one.id: one.state.value for one in work.deliveries.list(partition, DeliveryQuery(paging=ALL)).items}
 
     def outbox(self, partition: str | None = None) -> list[str]:
         """Return the ids of what waits in the outbox."""
