@@ -58,8 +58,12 @@ def _found(endpoint: Endpoint) -> Iterator[str]:
         password = parts.password
     except ValueError:
         return
-    if password:
-        yield password
+    # A key is often handed over as the name, without a password, or as a query without a name.
+    if password or parts.username:
+        yield password or parts.username or ""
     yield parts.query
     yield from (value for _, value in parse_qsl(parts.query))
+    for member in parts.query.split("&"):
+        name, _, value = member.partition("=")
+        yield value or name
     yield from (segment for segment in parts.path.split("/") if len(segment) >= _LONG_SEGMENT)

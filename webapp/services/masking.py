@@ -10,7 +10,9 @@ from webapp.engine.notifications.model import ChannelKind
 
 MASK: Final = "***"
 _ROBOTS = (ChannelKind.DINGTALK, ChannelKind.WECOM, ChannelKind.FEISHU, ChannelKind.SLACK)
-_QUERY_VALUE = re.compile(r"=[^&]*")
+_KEY_IN_PATH = (ChannelKind.FEISHU, ChannelKind.SLACK)
+_BROKERS = (ChannelKind.AMQP, ChannelKind.REDIS)
+_QUERY_MEMBER = re.compile(r"([^&=]*=)?[^&]*")
 
 
 def masked_handle(address: str | None) -> str | None:
@@ -24,15 +26,33 @@ def masked_handle(address: str | None) -> str | None:
 
 
 def masked_address(kind: ChannelKind, address: str) -> str:
-    """Return an endpoint's URL without what opens it: a password, a query's values, the end of a robot's path."""
+    """Return an endpoint's URL without what opens it: a password, a query's values, the end of a robot's path.
+
+    What is masked stays as it is when it is masked again.
+    """
     try:
         parts = urlsplit(address)
     except ValueError:
         return MASK
-    user, at, host = parts.netloc.rpartition("@")
-    netloc = f"{user.partition(':')[0]}:{MASK}@{host}" if at and ":" in user else parts.netloc
-    path = parts.path
-    if kind in _ROBOTS and path.rpartition("/")[2] and not parts.query:
+    path = parts.path.rstrip("/")
+    if path and (kind in _KEY_IN_PATH or (kind in _ROBOTS and not parts.query)):
         path = f"{path.rpartition('/')[0]}/{MASK}"
-    query = _QUERY_VALUE.sub(f"={MASK}", parts.query)
-    return urlunsplit((parts.scheme, netloc, path, query, ""))
+    else:
+        path = parts.path
+    query = _QUERY_MEMBER.sub(_masked_member, parts.query)
+    return urlunsplit((parts.scheme, _masked_host(kind, parts.netloc), path, query, ""))
+
+
+def _masked_host(kind: ChannelKind, netloc: str) -> str:
+    login, at, host = netloc.rpartition("@")
+    if not at:
+        return netloc
+    name, colon, password = login.partition(":")
+    if not password and kind not in _BROKERS:
+        # A key is often handed over as the name, without a password.
+        name = MASK
+    return f"{name}{f':{MASK}' if colon else ''}@{host}"
+
+
+def _masked_member(found: re.Match[str]) -> str:
+    return f"{found[1] or ''}{MASK}" if found[0] else ""
