@@ -149,7 +149,12 @@ def test_a_task_is_read_when_somebody_reads_it_not_when_the_page_shows_it(visito
     opened(page, "/inbox?keyword=Shown+by+itself")
     assert unread(page) == before
     expect(row).to_have_class(re.compile("is-unread"))
-    page.locator("#task").get_by_role("textbox", name="Comment").focus()
+    comment, hint = page.locator("#task").get_by_role("textbox", name="Comment"), page.locator("#comment-mentions")
+    expect(hint).to_be_hidden()
+    comment.press_sequentially("Ask @")
+    expect(hint).to_be_visible()
+    comment.fill("")
+    expect(hint).to_be_hidden()
     expect(row).not_to_have_class(re.compile("is-unread"))
     expect(page.locator(".bell")).to_have_attribute("data-count", str(before - 1))
 

@@ -240,7 +240,7 @@ def test_an_outcome_that_needs_a_comment_waits_for_it(site: Site) -> None:
     assert "Needed for: Reject" in visitor.get(f"/inbox/{task}").html
     refused = visitor.post(f"/inbox/{task}/complete", outcome="rejected", comment="  ")
     assert refused.status == 422
-    assert 'aria-describedby="comment-error" data-focus' in refused.html
+    assert 'aria-describedby="comment-error comment-mentions" aria-invalid="true" data-focus' in refused.html
     assert "This step needs a comment for “Rejected”" in refused.text
     assert visitor.post(f"/inbox/{task}/complete", outcome="rejected", comment="Too busy").status == 303
 

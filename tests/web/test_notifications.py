@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pages import first_task, make_office, start_leave, visit
+from tests.support.pages import actor_of, first_task, make_office, start_leave, visit
 from tests.support.told import tell
 from tests.support.web import Site
 from webapp.engine.notifications.model import EventType, NoticeType
@@ -186,6 +186,19 @@ def test_without_a_task_it_leads_where_its_reader_looks_at_requests(site: Site, 
     visitor = visit(site, name)
     assert f'href="{home}{instance}"' in visitor.get("/notifications").html
     assert visitor.get(f"/notifications/{notice.id}/open").location == home + instance
+
+
+def test_a_mention_leads_to_the_request(site: Site) -> None:
+    instance = start_leave(site)
+    visitor = visit(site, "designer")
+    assert visitor.get(f"/requests/{instance}").status in (403, 404)
+    page = visit(site, "manager").get(f"/inbox/{first_task(site)}")
+    assert "Whoever you mention with @" in page.text
+    visit(site, "manager").post(f"/inbox/{first_task(site)}/urge", comment="@designer, what do you think?")
+    visitor.get("/notifications")
+    (notice,) = site.services.notices.list(actor_of(site, "designer")).items
+    opened = visitor.get(f"/notifications/{notice.id}/open")
+    assert opened.location.endswith(f"/{instance}") and visitor.get(opened.location).status == 200
 
 
 def test_what_cannot_be_opened_any_more_says_so(site: Site) -> None:

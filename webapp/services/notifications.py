@@ -13,7 +13,9 @@ from msgspec import structs
 from webapp.engine.clock import Clock
 from webapp.engine.definitions.model import WorkflowDefinition
 from webapp.engine.errors import Unexpected
+from webapp.engine.instances.journal import TaskCopy
 from webapp.engine.instances.model import WorkflowInstance
+from webapp.engine.notifications.model import EventType
 from webapp.engine.notifications.recipients import TOLD, Telling, tellings
 from webapp.engine.notifications.stand_ins import with_stand_ins
 from webapp.engine.numbers import copy_json
@@ -85,6 +87,7 @@ class NotificationDispatcher:
         found = people.present(asked)
         if not found:
             return
+        self._let_in(found, wave)
         starter = self._directory.person(instance.tenant_id, instance.starter_id or "")
         occasion = Occasion(
             instance=instance,
@@ -93,6 +96,17 @@ class NotificationDispatcher:
             at=self._clock.now(),
         )
         write_notices(self._channel, found, occasion, wave.write_set)
+
+    def _let_in(self, found: Sequence[Telling], wave: Wave) -> None:
+        """Give the mentioned a copy of the task, and so the right to read what they are told of (6.7)."""
+        at, instance_id = self._clock.now(), wave.instance.id
+        mentions = [one for one in found if one.event_type is EventType.MENTION]
+        if mentions:
+            copies = [
+                TaskCopy(task_id=one.origin, instance_id=instance_id, user_id=one.recipient_id, created_at=at)
+                for one in mentions
+            ]
+            wave.write_set.task_copies = [*wave.write_set.task_copies, *copies]
 
 
 class _People:

@@ -132,6 +132,7 @@ def _comment(asking: Asking, action: str, *, required: bool = False) -> FormFiel
         name="comment",
         scope=action,
         label=asking.page.text("inbox.comment.label"),
+        help=asking.page.text("inbox.comment.mentions"),
         kind="area",
         rows=2,
         required=required,
