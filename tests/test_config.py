@@ -73,6 +73,7 @@ def test_every_option_is_read_from_its_variable(tmp_path: Path) -> None:
         "WAYPOST_LOCK_CONNECTION": "sqlite:////x/l.db",
         "WAYPOST_SQLITE_SYNCHRONOUS": "normal",
         "WAYPOST_SECRET_KEY": "s" * 20,
+        "WAYPOST_ENCRYPTION_KEYS": f"{'n' * 16}, {'o' * 16}",
         "WAYPOST_DEMO": "1",
         "WAYPOST_HOST": "localhost",
         "PORT": "8001",
@@ -121,6 +122,7 @@ def test_every_option_is_read_from_its_variable(tmp_path: Path) -> None:
         lock_connection="sqlite:////x/l.db",
         sqlite_synchronous="NORMAL",
         secret_key="s" * 20,
+        encryption_keys=("n" * 16, "o" * 16),
         demo=True,
         host="localhost",
         port=8001,
@@ -290,6 +292,14 @@ def test_a_refusal_is_told_in_both_languages() -> None:
 def test_a_missing_secret_key_stops_the_start_and_tells_how_to_make_one() -> None:
     with pytest.raises(SettingsError, match=r"WAYPOST_SECRET_KEY is not set.*token_hex"):
         Settings.from_environ({})
+
+
+@pytest.mark.parametrize("raw", ["short", f"{'k' * 16},short", f"{'k' * 16},"])
+def test_a_short_encryption_key_is_refused_and_not_shown(raw: str) -> None:
+    error = refusal(WAYPOST_ENCRYPTION_KEYS=raw)
+    text = error.text(Catalog.load(strict=True))
+    assert "WAYPOST_ENCRYPTION_KEYS" in text
+    assert "kkkk" not in text
 
 
 @pytest.mark.parametrize("raw", ["", "   "])

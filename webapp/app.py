@@ -17,6 +17,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from webapp.accounts.model import Account
 from webapp.accounts.passwords import Passwords
 from webapp.accounts.ports import AccountStore
+from webapp.accounts.secret_box import SecretBox
 from webapp.accounts.tenants import TenantDirectory
 from webapp.channels.addresses import AddressPolicy
 from webapp.channels.console import ConsolePublisher
@@ -282,6 +283,8 @@ def _services(
         channels=channels,
         catalog=catalog,
         link_key=settings.secret_key,
+        # Whoever names keys later on has some secrets under the one that there was.
+        secret_box=SecretBox((*settings.encryption_keys, settings.secret_key)),
         passwords=passwords,
         subscriptions=TopicPatterns(settings.event_topics),
         tenants=backend.tenants,

@@ -10,6 +10,7 @@ from tests.support.stores import StoreSet
 from webapp.accounts.model import Actor
 from webapp.accounts.passwords import Passwords
 from webapp.accounts.permissions import ADMINISTRATOR, USER, permissions_of
+from webapp.accounts.secret_box import SecretBox
 from webapp.engine.activities.api import Activity, ActivityContext, ActivityOutcome, Complete, Fault
 from webapp.engine.activities.registry import ActivityRegistry
 from webapp.engine.builtin import BUILTIN
@@ -247,6 +248,7 @@ def install(
         subscriptions=subscriptions,
         channels=channels,
         link_key="a key for tests only",
+        secret_box=SecretBox(notices.pop("secret_keys", ["an encryption key for tests"])),
         tenants=store_set.tenants,
         databases=store_set.databases,
         pause=pauses.append,

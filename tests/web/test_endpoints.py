@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.channels import FakeChannel, failing
 from tests.support.pages import actor_of, visit
+from tests.support.stores import memory_stores
 from tests.support.web import CATALOG, Site, make_site
 from webapp.engine.errors import Problem
 from webapp.engine.notifications.model import ChannelKind, Endpoint
@@ -34,7 +35,11 @@ def channel() -> FakeChannel:
 
 @pytest.fixture
 def site(channel: FakeChannel, tmp_path: Path) -> Site:
-    made = make_site(tmp_path, channels=(channel,))
+    return ready(make_site(tmp_path, channels=(channel,)))
+
+
+def ready(made: Site) -> Site:
+    """Make the accounts of a site."""
     for name, role in (("ada", "administrator"), ("employee", "user"), ("designer", "designer")):
         made.account(name, role)
     made.account("operator", "operator")
@@ -139,6 +144,27 @@ def test_a_trial_tells_what_came_of_it(site: Site, channel: FakeChannel) -> None
     channel.answer = failing("HTTP 503")
     tried = visitor.post(f"{PATH}/{hook.id}/try", follow=True)
     assert "The test message was not taken" in tried.text and "HTTP 503" in tried.text and SECRET not in tried.html
+
+
+def test_a_lost_key_is_told_and_address_and_secret_are_entered_anew(tmp_path: Path, channel: FakeChannel) -> None:
+    stores = memory_stores()
+    hook = made(ready(make_site(tmp_path, stores, channels=(channel,), WAYPOST_ENCRYPTION_KEYS="o" * 16)))
+    (row,) = stores.notice_settings.endpoints()
+    assert row.address.startswith("sealed:") and row.secret is not None and row.secret.startswith("sealed:")
+
+    changed = make_site(tmp_path, stores, channels=(channel,), WAYPOST_ENCRYPTION_KEYS="n" * 16)
+    visitor = visit(changed, "ada")
+    page = visitor.get(f"{PATH}/{hook.id}")
+    assert "The stored address or secret cannot be read." in page.text
+    assert "The stored one cannot be read. Enter the secret anew." in page.text
+    assert "cannot be read with the present key" in visitor.post(f"{PATH}/{hook.id}/try", follow=True).text
+    answer = changed.caller("ada").get(f"/endpoints/{hook.id}").json
+    assert (answer["unreadable"], answer["hasSecret"], answer["address"]) == (["address", "secret"], True, "")
+    revision = str(hook.revision)
+    refused = visitor.post(f"{PATH}/{hook.id}", **{**HOOK, "secret": ""}, revision=revision)
+    assert refused.status == 422 and "Enter the secret anew, or remove it." in refused.text
+    assert visitor.post(f"{PATH}/{hook.id}", **HOOK, revision=revision).status == 303
+    assert "cannot be read" not in visitor.get(f"{PATH}/{hook.id}").text
 
 
 def test_its_deliveries_are_one_step_away(site: Site) -> None:

@@ -25,6 +25,7 @@ from webapp.config.kinds import (
     Number,
     Password,
     Secret,
+    Secrets,
     Sender,
     SettingsError,
     SettingsOutOfRange,
@@ -77,6 +78,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("WAYPOST_LOCK_CONNECTION", DatabaseUrl()),
     Option("WAYPOST_SQLITE_SYNCHRONOUS", Choice(("FULL", "NORMAL", "EXTRA")), "FULL"),
     Option("WAYPOST_SECRET_KEY", Secret(SECRET_KEY_MINIMUM)),
+    Option("WAYPOST_ENCRYPTION_KEYS", Secrets(SECRET_KEY_MINIMUM)),
     Option("WAYPOST_DEMO", Flag(), "0"),
     Option("WAYPOST_HOST", Text(253), "127.0.0.1"),
     Option("PORT", Integer(1, 65535), "8000"),
@@ -131,6 +133,7 @@ class Settings:
     lock_connection: str = field(repr=False)
     sqlite_synchronous: Literal["FULL", "NORMAL", "EXTRA"] = "FULL"
     secret_key: str = field(repr=False)
+    encryption_keys: tuple[str, ...] = field(default=(), repr=False)
     demo: bool = False
     host: str = "127.0.0.1"
     port: int = 8000
@@ -217,8 +220,9 @@ def _fill_in(values: dict[str, Any]) -> None:
     if values["lock_connection"] is None:
         on_sqlite = values["database_url"].startswith("sqlite:")
         values["lock_connection"] = f"sqlite:///{data / 'leases.db'}" if on_sqlite else values["database_url"]
-    if values["http_allow"] is None:
-        values["http_allow"] = ()
+    for name in ("http_allow", "encryption_keys"):
+        if values[name] is None:
+            values[name] = ()
     if values["smtp_port"] is None:
         values["smtp_port"] = _SMTP_PORTS[values["smtp_security"]]
     if values["secret_key"] is None and values["demo"]:

@@ -207,6 +207,29 @@ class Secret:
 
 
 @dataclass(frozen=True)
+class Secrets:
+    """Secrets of at least *minimum* characters, separated by commas, never shown."""
+
+    minimum: int
+
+    @property
+    def allowed(self) -> str:
+        """The length of each."""
+        return f"{self.minimum} characters or more each, comma-separated"
+
+    def parse(self, variable: str, raw: str) -> tuple[str, ...]:
+        """Return the secrets, in order."""
+        found = tuple(part.strip() for part in raw.split(","))
+        if any(len(one) < self.minimum for one in found):
+            raise SettingsOutOfRange("config.secret_short", variable, MASK, minimum=self.minimum)
+        return found
+
+    def mask(self, raw: str) -> str:
+        """Hide all of it."""
+        return MASK
+
+
+@dataclass(frozen=True)
 class Password:
     """A password that somebody else has set, never shown; protocols carry it in plain characters only."""
 

@@ -40,6 +40,7 @@ from webapp.services.definitions import DefinitionCache
 from webapp.services.deliveries import DeliveryService
 from webapp.services.directory import AccountDirectory
 from webapp.services.endpoint_copy import EndpointCopy, mail_for_people
+from webapp.services.endpoint_secrets import Box, SealedEndpoints
 from webapp.services.endpoints import EndpointService
 from webapp.services.external_tasks import ExternalTaskService
 from webapp.services.follow_ups import FollowUpRunner
@@ -130,6 +131,7 @@ def build_services(
     channels: Sequence[Channel] = (),
     catalog: Catalog | None = None,
     link_key: str,
+    secret_box: Box,
     tenants: TenantDirectory | None = None,
     databases: PartitionDatabases | None = None,
     check_database: Callable[[str], str] = str,
@@ -143,7 +145,8 @@ def build_services(
 
     *directory* and *calendar_copy* are those that the engine has: refreshed before each wave, never in it.
     *subscriptions* are those of the settings: what they want is kept in the outbox for another system. *channels* are
-    the ways out of the house, *link_key* signs links to decisions. Without *databases* every partition lies in the
+    the ways out of the house, *link_key* signs links to decisions, *secret_box* keeps
+    what is secret. Without *databases* every partition lies in the
     platform's. *check_database* tells which addresses mean one database, and refuses what is none (``ValueError``).
     *listeners* and *applicants* are the application's. *built_in* are endpoints of people that nobody had to make;
     *notice_channel*, another way into the inbox, is for tests.
@@ -155,8 +158,9 @@ def build_services(
     storage.entry_of = databases.entry_of
     definitions = DefinitionCache(storage, engine, chosen.definition_cache_size)
     built_in = built_in or mail_for_people(channels)
-    notice_copy = NoticeCopy(notice_settings, clock, built_in=built_in)
-    endpoint_copy = EndpointCopy(notice_settings, subscriptions or TopicPatterns(), clock)
+    sealed = SealedEndpoints(notice_settings, secret_box)
+    endpoint_copy = EndpointCopy(sealed, subscriptions or TopicPatterns(), clock)
+    notice_copy = NoticeCopy(notice_settings, endpoint_copy, clock, built_in=built_in)
     outbox = Outbox(endpoint_copy, clock, ids, endpoint_copy.refresh)
     dispatcher = NotificationDispatcher(
         channel=notice_channel
@@ -213,7 +217,7 @@ def build_services(
         leases=leases,
         accounts=accounts,
         directory=directory,
-        notice_settings=notice_settings,
+        stored_endpoints=sealed,
         copy=endpoint_copy,
         channels=channels,
         catalog=catalog or Catalog.load(),
@@ -239,6 +243,7 @@ def build_services(
         settings=chosen,
         purges=purges,
     )
+    housekeeping.seal_secrets = sealed.seal_all
     housekeeping.handle_due(BookmarkKind.DEFINITION_TIMER, timers.fire)
     operations = OperationService(
         engine=engine,

@@ -168,6 +168,8 @@ class Attempts:
     def _waits_for(self, endpoint: Endpoint, channel: Channel | None) -> str | None:
         if not endpoint.enabled:
             return reasons.ENDPOINT_DISABLED
+        if endpoint.unreadable:
+            return reasons.SECRET_UNREADABLE
         return reasons.CHANNEL_NOT_READY if channel is None or not channel.ready else None
 
     def _is_for_nobody(self, parcel: Parcel) -> bool:

@@ -14,6 +14,7 @@ CHANNEL_NOT_READY: Final = "deliveries.reason.channel_not_ready"
 ACCOUNT_DISABLED: Final = "deliveries.reason.account_disabled"
 NO_ANSWER: Final = "deliveries.reason.no_answer"
 FAILED_INSIDE: Final = "deliveries.reason.failed_inside"
+SECRET_UNREADABLE: Final = "deliveries.reason.secret_unreadable"  # noqa: S105  # a message key
 PROCESS_LOST: Final = "deliveries.reason.process_lost"
 
 REASONS: Final = (
@@ -23,5 +24,6 @@ REASONS: Final = (
     ACCOUNT_DISABLED,
     NO_ANSWER,
     FAILED_INSIDE,
+    SECRET_UNREADABLE,
     PROCESS_LOST,
 )

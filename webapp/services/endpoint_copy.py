@@ -15,7 +15,7 @@ from webapp.engine.clock import Clock
 from webapp.engine.notifications.model import ChannelKind, Endpoint
 from webapp.engine.ports.channels import Channel
 from webapp.engine.ports.messaging import Subscriptions, TopicPatterns
-from webapp.engine.ports.notices import NoticeSettingsStore
+from webapp.engine.ports.notices import EndpointStore
 from webapp.engine.ports.stores import Partition, StoreFailure
 from webapp.services.process_copies import ProcessCopy
 from webapp.services.storage import asked
@@ -73,7 +73,7 @@ class Endpoints(msgspec.Struct, frozen=True):
 class EndpointCopy:
     """Implements the ``Subscriptions`` port: the topics of enabled endpoints, and *settings*' own."""
 
-    def __init__(self, store: NoticeSettingsStore, settings: Subscriptions, clock: Clock, seconds: float = 5) -> None:
+    def __init__(self, store: EndpointStore, settings: Subscriptions, clock: Clock, seconds: float = 5) -> None:
         self._store = store
         self.settings = settings
         self._copy = ProcessCopy(lambda: _copy_of(store.endpoints()), clock, seconds, _failed)

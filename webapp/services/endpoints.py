@@ -29,13 +29,14 @@ from webapp.engine.instances.limits import length_problems
 from webapp.engine.notifications.model import ChannelKind, Endpoint
 from webapp.engine.numbers import JsonObject
 from webapp.engine.ports.channels import Channel, OutgoingMessage, Part, SendingFailed
-from webapp.engine.ports.notices import NoticeSettingsStore
+from webapp.engine.ports.notices import EndpointStore
 from webapp.engine.ports.stores import DuplicateRecord, Partition, RevisionConflict
 from webapp.messages.catalog import Catalog
 from webapp.services import delivery_reasons as reasons
 from webapp.services.access import require
 from webapp.services.delivery_times import AttemptTime
 from webapp.services.endpoint_copy import EMAIL, EndpointCopy, built_in_email
+from webapp.services.endpoint_secrets import SECRET
 from webapp.services.masking import MASK, masked_address
 from webapp.services.notice_texts import spoken
 from webapp.services.storage import Storage, answered, asked
@@ -62,7 +63,7 @@ class EndpointService:
     def __init__(
         self,
         *,
-        endpoints: NoticeSettingsStore,
+        endpoints: EndpointStore,
         copy: EndpointCopy,
         channels: Sequence[Channel],
         accounts: AccountStore,
@@ -168,10 +169,11 @@ class EndpointService:
             for_notices=for_notices,
             options=options or {},
             enabled=enabled,
+            unreadable=[],
             updated_at=self._clock.now(),
             updated_by=actor.name,
         )
-        self._check(made)
+        self._check(made, asks_for_secret=secret is None and SECRET in found.unreadable)
         try:
             answered(lambda: self._endpoints.replace_endpoint(made, found.revision))
         except RevisionConflict as conflict:
@@ -200,6 +202,8 @@ class EndpointService:
         channel = self._channels.get(endpoint.kind)
         if channel is None or not channel.ready:
             raise Conflict(reasons.CHANNEL_NOT_READY, code=CONFLICT_DEFINITION)
+        if endpoint.unreadable:
+            raise Conflict(reasons.SECRET_UNREADABLE, code=CONFLICT_DEFINITION)
         message, began = self._test_message(actor, endpoint), time.monotonic()
         try:
             receipt = channel.send(message, AttemptTime(self._seconds, lambda: False))
@@ -253,7 +257,7 @@ class EndpointService:
             raise _stale(found)
         return found
 
-    def _check(self, endpoint: Endpoint) -> None:
+    def _check(self, endpoint: Endpoint, *, asks_for_secret: bool = False) -> None:
         channel = self._channels.get(endpoint.kind)
         if channel is None or endpoint.kind is ChannelKind.EMAIL:
             raise InputInvalid("services.endpoint.kind", path="kind", params={"kind": endpoint.kind.value})
@@ -261,6 +265,7 @@ class EndpointService:
             *([] if endpoint.name else [Problem(path="name", key="services.endpoint.name")]),
             *length_problems("name", endpoint.name, MAX_NAME),
             *length_problems("address", endpoint.address, MAX_ADDRESS),
+            *([Problem(path="secret", key="services.endpoint.secret_unreadable")] if asks_for_secret else []),
             *length_problems("secret", endpoint.secret or "", MAX_SECRET),
             *topic_problems(endpoint.topics, MAX_TOPICS),
             *channel.check(endpoint),
@@ -303,7 +308,7 @@ def _facts(endpoint: Endpoint | None) -> JsonObject | None:
         "kind": shown.kind.value,
         "name": shown.name,
         "address": shown.address,
-        "hasSecret": shown.secret is not None,
+        "hasSecret": shown.secret is not None or SECRET in shown.unreadable,
         "topics": list(shown.topics),
         "forNotices": shown.for_notices,
         "enabled": shown.enabled,

@@ -59,6 +59,8 @@ class HousekeepingService:
         # A token is HolderId/host key/pid/process start/uuid: all but the last names this process.
         self.run_batches: Callable[[Callable[[], bool]], int] = lambda stopping: 0
         """Runs a step of every running batch; told when to stop, it answers how many items have ended."""
+        self.seal_secrets: Callable[[], int] = lambda: 0
+        """Seals what is stored in clear, or under an older key."""
         self._process = leases.token().rpartition("/")[0]
         self._runner = DueRunner(
             engine=engine, storage=storage, commands=commands, joint=joint, clock=clock, settings=settings
@@ -109,6 +111,10 @@ class HousekeepingService:
         instances after ``retention_days``, if these two are not 0. Of the audit trail's heads one a day stays after 30.
         """
         self._leases.sweep(SWEPT_AFTER_SECONDS)
+        try:
+            answered(self.seal_secrets)
+        except Exception:
+            log.exception("the secrets of endpoints could not be sealed")
         return self._purges.run(self._partitions(), stopping)
 
     def _partitions(self) -> list[Partition]:

@@ -16,6 +16,7 @@ from webapp.engine.notifications.model import Endpoint, NoticePreferences, Notic
 from webapp.engine.notifications.templates import TemplateKey, latest
 from webapp.engine.ports.notices import NoticeSettingsStore
 from webapp.engine.ports.stores import Partition, StoreFailure
+from webapp.services.endpoint_copy import EndpointCopy
 from webapp.services.process_copies import ProcessCopy
 
 log = logging.getLogger("waypost.notices")
@@ -33,26 +34,28 @@ class _Copy(msgspec.Struct, frozen=True):
 
     templates: dict[Partition, dict[TemplateKey, NoticeTemplate]]
     preferences: dict[tuple[Partition, str], NoticePreferences]
-    endpoints: dict[Partition, list[Endpoint]]
 
 
 class NoticeCopy:
-    """What the dispatcher knows without asking; *built_in* answers from memory, too."""
+    """What the dispatcher knows without asking; *endpoints* and *built_in* answer from memory, too."""
 
     def __init__(
         self,
         settings: NoticeSettingsStore,
+        endpoints: EndpointCopy,
         clock: Clock,
         seconds: float = 5,
         *,
         built_in: BuiltIn = lambda partition: (),
     ) -> None:
         self._copy = ProcessCopy(lambda: _read(settings), clock, seconds, _failed)
+        self._endpoints = endpoints
         self._built_in = built_in
 
     def refresh(self) -> None:
         """Read again if the copy is too old; a failure keeps the copy that is there."""
         self._copy.refresh()
+        self._endpoints.refresh()
 
     def forget(self) -> None:
         """Make the next refresh read again: something was changed in this process."""
@@ -72,20 +75,15 @@ class NoticeCopy:
 
     def offered(self, partition: Partition) -> Sequence[Endpoint]:
         """Return the endpoints that the partition's people may be told by, those that are built in first."""
-        copy = self._copy.value
-        return [*self._built_in(partition), *(() if copy is None else copy.endpoints.get(partition, ()))]
+        made = [one for one in self._endpoints.of(partition) if one.for_notices and one.enabled]
+        return [*self._built_in(partition), *made]
 
 
 def _read(settings: NoticeSettingsStore) -> _Copy:
     templates: dict[Partition, list[NoticeTemplate]] = {}
     for template in settings.templates():
         templates.setdefault(template.tenant_id, []).append(template)
-    endpoints: dict[Partition, list[Endpoint]] = {}
-    for endpoint in settings.endpoints():
-        if endpoint.for_notices and endpoint.enabled:
-            endpoints.setdefault(endpoint.tenant_id, []).append(endpoint)
     return _Copy(
-        endpoints=endpoints,
         templates={partition: latest(found) for partition, found in templates.items()},
         preferences={(one.tenant_id, one.user_id): one for one in settings.all_preferences()},
     )

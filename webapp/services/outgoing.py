@@ -10,7 +10,7 @@ from webapp.accounts.tenants import TenantDirectory
 from webapp.engine.clock import Clock, IdSource
 from webapp.engine.ports.channels import Channel
 from webapp.engine.ports.locks import Leases
-from webapp.engine.ports.notices import NoticeSettingsStore
+from webapp.engine.ports.notices import EndpointStore
 from webapp.engine.ports.partitions import PartitionDatabases
 from webapp.messages.catalog import Catalog
 from webapp.services.attempts import Attempts
@@ -41,7 +41,7 @@ def build_outgoing(
     leases: Leases,
     accounts: AccountStore,
     directory: AccountDirectory,
-    notice_settings: NoticeSettingsStore,
+    stored_endpoints: EndpointStore,
     copy: EndpointCopy,
     channels: Sequence[Channel],
     catalog: Catalog,
@@ -77,7 +77,7 @@ def build_outgoing(
         settings=settings,
     )
     endpoints = EndpointService(
-        endpoints=notice_settings,
+        endpoints=stored_endpoints,
         copy=copy,
         channels=channels,
         accounts=accounts,

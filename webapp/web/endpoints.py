@@ -213,12 +213,14 @@ def _fields(
         made("name", "notifications.endpoints.field.name_help", required=True, attrs={"maxlength": "100", **plain}),
         made("address", f"notifications.endpoints.address.{kind}", required=True, attrs={"maxlength": "2000", **plain}),
     ]
-    if kind in SIGNED:
+    lost = found is not None and "secret" in found.unreadable
+    if kind in SIGNED or lost:
         kept = found is not None and found.secret is not None
         key = "notifications.endpoints.secret_kept" if kept else f"notifications.endpoints.secret.{kind}"
+        key = "notifications.endpoints.secret_lost" if lost else key
         hidden = {"autocomplete": "new-password", "maxlength": "500"}
         fields.append(made("secret", key, value="", input_type="password", attrs=hidden))
-        if kept and kind is not ChannelKind.WEBHOOK:
+        if (kept or lost) and kind is not ChannelKind.WEBHOOK:
             # Without one a webhook's receiver could not tell whose a request is.
             fields.append(made("forget", kind="switch"))
     fields += [

@@ -125,7 +125,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     ``topics``: as in the settings, ``workflow.task.*`` and the like; empty: no events. ``for_notices``: people may
     switch it on in their preferences. ``address``: a URL (webhook, robot, broker); of e-mail nothing, the server stands
     in the settings. ``options``: of a broker ``exchange``, ``routingKey`` or ``stream``. The secret is never shown
-    again. ``revision`` rises with every write and is the ETag.
+    again. ``unreadable``: which of ``address`` and ``secret`` are stored under a key that is not there.
+    ``revision`` rises with every write and is the ETag.
     """
 
     id: str
@@ -139,6 +140,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     for_notices: bool = False
     options: JsonObject = {}
     enabled: bool = True
+    unreadable: list[str] = []
     created_at: datetime
     created_by: str | None = None
     updated_at: datetime

@@ -168,8 +168,27 @@ class DeliveryStore(Protocol):
         """Delete at most *limit* settled deliveries (sent, dropped) that ended before, with their attempts."""
 
 
-class NoticeSettingsStore(Protocol):
-    """Templates, preferences and endpoints of all partitions, in the platform's database.
+class EndpointStore(Protocol):
+    """Endpoints of all partitions, in the platform's database. Each method is a transaction of its own."""
+
+    def endpoints(self) -> Sequence[Endpoint]:
+        """Return the endpoints of all partitions, by name, then id (for the process's copy)."""
+
+    def endpoint(self, partition: Partition, endpoint_id: str) -> Endpoint | None:
+        """Return the endpoint, or None."""
+
+    def insert_endpoint(self, endpoint: Endpoint) -> None:
+        """Store an endpoint. :raises webapp.engine.ports.stores.DuplicateRecord: the partition has one of that name."""
+
+    def replace_endpoint(self, endpoint: Endpoint, expected_revision: int) -> None:
+        """Replace an endpoint. :raises webapp.engine.ports.stores.RevisionConflict: it is gone or another's."""
+
+    def delete_endpoint(self, partition: Partition, endpoint_id: str, expected_revision: int) -> None:
+        """Delete an endpoint. :raises webapp.engine.ports.stores.RevisionConflict: it is gone or another's."""
+
+
+class NoticeSettingsStore(EndpointStore, Protocol):
+    """Templates and preferences of all partitions beside the endpoints, in the platform's database.
 
     Each method is a transaction of its own.
     """
@@ -196,18 +215,3 @@ class NoticeSettingsStore(Protocol):
 
         :raises webapp.engine.ports.stores.RevisionConflict: the revision is not the expected one.
         """
-
-    def endpoints(self) -> Sequence[Endpoint]:
-        """Return the endpoints of all partitions, by name, then id (for the process's copy)."""
-
-    def endpoint(self, partition: Partition, endpoint_id: str) -> Endpoint | None:
-        """Return the endpoint, or None."""
-
-    def insert_endpoint(self, endpoint: Endpoint) -> None:
-        """Store an endpoint. :raises webapp.engine.ports.stores.DuplicateRecord: the partition has one of that name."""
-
-    def replace_endpoint(self, endpoint: Endpoint, expected_revision: int) -> None:
-        """Replace an endpoint. :raises webapp.engine.ports.stores.RevisionConflict: it is gone or another's."""
-
-    def delete_endpoint(self, partition: Partition, endpoint_id: str, expected_revision: int) -> None:
-        """Delete an endpoint. :raises webapp.engine.ports.stores.RevisionConflict: it is gone or another's."""

@@ -46,6 +46,7 @@ class EndpointShape(Shape, frozen=True, kw_only=True):
     name: str
     address: str
     has_secret: bool
+    unreadable: list[str]
     topics: list[str]
     for_notices: bool
     options: JsonObject
@@ -130,6 +131,9 @@ def _told(found: Endpoint) -> Reply:
 
 
 def _shape(one: Endpoint) -> EndpointShape:
-    made: dict[str, Any] = {"has_secret": one.secret is not None, "updated_at": instant_text(one.updated_at)}
+    made: dict[str, Any] = {
+        "has_secret": one.secret is not None or "secret" in one.unreadable,
+        "updated_at": instant_text(one.updated_at),
+    }
     rest = {name: getattr(one, name) for name in EndpointShape.__struct_fields__ if name not in made}
     return EndpointShape(**made, **rest)
