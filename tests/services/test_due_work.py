@@ -304,4 +304,4 @@ def test_pollers_claim_in_turns_where_the_database_does_not_keep_them_apart(stor
 def test_only_where_locked_rows_cannot_be_passed_over_pollers_claim_in_turns(stores: StoreSet) -> None:
     platform = stores.stores
     assert isinstance(platform, SqlStores)
-    assert platform.passes_over_locked is (stores.kind == "postgresql")
+    assert platform.passes_over_locked is (stores.kind != "sqlite")

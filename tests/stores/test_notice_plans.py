@@ -6,12 +6,12 @@ import pytest
 
 from tests.stores.records import at, attempt, delivery, notice, save
 from tests.stores.test_upkeep_plans import explained, statements_of
-from tests.support.stores import on_databases
+from tests.support.stores import on_planned
 from webapp.engine.notifications.model import DeliveryState, NoticeType
 from webapp.engine.ports.notices import DeliveryQuery, NoticeQuery
 from webapp.engine.ports.queries import Paging
 
-pytestmark = on_databases
+pytestmark = on_planned
 
 NEXT = Paging(offset=3, limit=2)
 

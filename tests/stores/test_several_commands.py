@@ -185,6 +185,7 @@ def test_each_kind_of_row_is_one_statement_for_all_commands(stores):
         seen.clear()
         apply(stores, *(fired(None, name) for name in names[:10]), *(ended(None, name) for name in names[10:]))
         # Instances, nodes, bookmarks deleted by instance and by id, bookmarks added, rounds, follow-ups, the trail.
-        assert len(seen) == 8
+        # MariaDB's driver updates several rows by as many statements.
+        assert len(seen) == 8 + (len(names) - 1 if stores.kind == "mariadb" else 0)
     finally:
         event.remove(stores.engine, "before_cursor_execute", note)

@@ -7,7 +7,7 @@ from sqlalchemy import event
 
 from tests.stores.records import at, audit
 from tests.stores.test_purge import ended, with_nodes
-from tests.support.stores import on_databases
+from tests.support.stores import on_planned
 from webapp.engine.instances.model import InstanceStatus
 from webapp.engine.instances.seals import AuditHead, Seal
 from webapp.engine.ports.purge import PurgeRun, PurgeTree, PurgeWish, TreeSize
@@ -104,7 +104,7 @@ def statements_of(stores, act):
     return seen
 
 
-@on_databases
+@on_planned
 @pytest.mark.parametrize("case", CASES)
 def test_no_statement_reads_a_whole_table(filled, case):
     seen = statements_of(filled, CASES[case])

@@ -45,7 +45,10 @@ also_apart = pytest.mark.parametrize("stores", [*KINDS, *APART], indirect=True)
 """For tests of partitions: whether two share a database must not matter."""
 
 on_databases = pytest.mark.parametrize("stores", ["sqlite", POSTGRESQL, *_EVERYWHERE], indirect=True)
-"""For tests of what memory does not have: statements, plans."""
+"""For tests of what memory does not have, such as statements."""
+
+on_planned = pytest.mark.parametrize("stores", ["sqlite", POSTGRESQL], indirect=True)
+"""For tests of plans that read them as these two write them."""
 
 on_every_database = pytest.mark.parametrize("stores", ["sqlite", POSTGRESQL, MARIADB], indirect=True)
 """For tests of the stores that memory does not run."""
