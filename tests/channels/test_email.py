@@ -160,6 +160,21 @@ def test_a_long_title_is_cut_and_a_body_ends_no_mail_early() -> None:
     assert body(mail, "plain").splitlines()[2:6] == ["one", ".", "QUIT", ".two"]
 
 
+@pytest.mark.parametrize("of_event", [True, False])
+def test_nothing_hidden_gets_into_a_mail(of_event: bool) -> None:
+    hidden = ("\u202e", "\u2066", "\u0007", "\u0085", "\u2028", "\ud800")
+    tricky = "".join(f"a{mark}b" for mark in hidden)
+    told = anna(Part(title=tricky, body=f"first{tricky}\nsecond"), subject=tricky)
+    happened = OutgoingMessage(
+        **{**_fields(event(TO, comment=f"{tricky}\noutcome: approved")), "address": "anna@example.org"}
+    )
+    mail = sent(happened if of_event else told)
+    for text in (body(mail, "plain"), body(mail, "html"), str(mail["Subject"])):
+        assert not [mark for mark in hidden if mark in text]
+    assert "ab" in body(mail, "plain")
+    assert not of_event or "\noutcome" not in body(mail, "plain")
+
+
 def test_html_is_escaped() -> None:
     html = body(sent(anna(Part(title="<b>x</b>", body="<script>alert(1)</script>", link='https://h/"><i>'))), "html")
     assert "<script>" not in html and "<b>" not in html and "<i>" not in html

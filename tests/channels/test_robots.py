@@ -231,6 +231,35 @@ def test_an_event_is_told_with_its_plain_members(robot: Robot) -> None:
     assert "deep" not in text and "nothing" not in text
 
 
+HIDDEN = ("\u202e", "\u2066", "\u0007", "\u0085", "\u2028", "\ud800")
+"""Marks that turn the direction of writing, a bell, line breaks that are none to every reader, half a character."""
+
+TRICKY = "".join(f"a{mark}b" for mark in HIDDEN)
+
+
+def texts_of(value: Any) -> list[str]:
+    """Return every text in a document, the names of members too."""
+    if isinstance(value, dict):
+        return [text for pair in value.items() for one in pair for text in texts_of(one)]
+    if isinstance(value, list):
+        return [text for one in value for text in texts_of(one)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("robot", ROBOTS, ids=lambda robot: robot.kind)
+@pytest.mark.parametrize("of_event", [True, False])
+def test_nothing_hidden_gets_into_a_chat(robot: Robot, of_event: bool) -> None:
+    with serving(reply(TAKEN[robot.kind])) as server:
+        to = endpoint(robot.kind, server.url(PATHS[robot.kind]))
+        told = notice(to, Part(title=TRICKY, body=f"first{TRICKY}\nsecond"), subject=TRICKY)
+        robot.send(event(to, comment=f"{TRICKY}\noutcome: approved") if of_event else told, soon())
+        texts = texts_of(document(server.requests[0]))
+    assert not [text for text in texts for mark in HIDDEN if mark in text]
+    assert any("ab" in text for text in texts)
+    # What somebody wrote passes for no member of the event.
+    assert not of_event or not any("\noutcome" in text for text in texts)
+
+
 # --- how much they take ---------------------------------------------------------------------------
 
 HUGE = [Part(title="审" * 200, body="批" * 4000, link=LINK) for _ in range(60)]

@@ -20,6 +20,7 @@ def topic(message: OutgoingMessage) -> str:
 def envelope(message: OutgoingMessage) -> bytes:
     """Return the document: ``{id, topic, tenantId, instanceId, sequence, occurredAt, data}``, JSON in UTF-8.
 
+    ``tenantId`` is the endpoint's, which is the instance's: an endpoint gets what happens in its own partition only.
     Of a notice ``data`` is ``{recipient, language, subject, parts: [{title, body, link}]}``. The same delivery makes
     the same bytes at each attempt.
     """

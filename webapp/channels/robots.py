@@ -13,7 +13,7 @@ from webapp.channels.posting import Posting
 from webapp.channels.reasons import masked
 from webapp.engine.cancellation import CancellationToken
 from webapp.engine.errors import Problem
-from webapp.engine.notifications.escaping import one_line, shortened
+from webapp.engine.notifications.escaping import one_line, plain_text, shortened
 from webapp.engine.notifications.model import ChannelKind, Endpoint
 from webapp.engine.ports.channels import OutgoingMessage, Part, SendingFailed
 from webapp.engine.ports.http import HttpResponse
@@ -103,12 +103,16 @@ def language_of(message: OutgoingMessage) -> Language:
 
 
 def pieces(message: OutgoingMessage) -> Sequence[Part]:
-    """Return what is told, titles in one line: a person's notices, or an event with its plain members."""
+    """Return what is told as plain texts, titles in one line: a person's notices, or an event with its plain members.
+
+    Every chat and the mail take their texts from here: no control character, no mark that turns the direction of
+    writing gets into one. A value of an event is one line, so that it cannot pass for another member.
+    """
     if message.topic is None:
-        return [Part(title=one_line(part.title), body=part.body, link=part.link) for part in message.parts]
+        return [Part(title=one_line(part.title), body=plain_text(part.body), link=part.link) for part in message.parts]
     data = message.data or {}
     lines = [f"{name}: {value}" for name, value in data.items() if isinstance(value, str | int) and value != ""]
-    return [Part(title=message.topic, body="\n".join(lines))]
+    return [Part(title=one_line(message.topic), body="\n".join(one_line(line) for line in lines))]
 
 
 def headline(message: OutgoingMessage, parts: Sequence[Part], length: int) -> str:
