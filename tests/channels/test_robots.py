@@ -265,6 +265,15 @@ def test_nothing_hidden_gets_into_a_chat(robot: Robot, of_event: bool) -> None:
 HUGE = [Part(title="审" * 200, body="批" * 4000, link=LINK) for _ in range(60)]
 
 
+@pytest.mark.parametrize("robot", ROBOTS, ids=lambda robot: robot.kind)
+def test_what_a_long_digest_leaves_out_is_counted_with_what_does_not_fit(robot: Robot) -> None:
+    parts = [*HUGE, Part(title="and 37 more", body="")]
+    _, told = sent(robot, parts=parts, left_out=37)
+    shown = sum(text.count(LINK) for text in texts_of(told))
+    # All 60 parts have a link, and the last line counts those that are not there.
+    assert any(f"{60 - shown + 37} more" in text for text in texts_of(told)), shown
+
+
 def test_the_limits_of_each_chat_are_kept() -> None:
     _, told = sent(WECOM, parts=HUGE, address="zhang.san", language="zh")
     content = told["markdown"]["content"]

@@ -277,6 +277,24 @@ def test_a_digest_of_more_than_one_claim_is_one_message(stores: StoreSet) -> Non
     assert len(message.parts) == 30
 
 
+def test_a_long_digest_is_one_message_that_counts_what_it_does_not_tell(stores: StoreSet) -> None:
+    house = mailing(stores, settings=ServiceSettings(base_url="https://flow.example.org/"))
+    house.channel.answer = failing("the server is away")
+    names = [f"n{number:03}" for number in range(237)]
+    notices_of(house, *names)
+    assert house.send().failed == 237
+    house.channel.answer = broken_for()
+    house.pass_time(10)
+    assert house.send().sent == 237
+    (message,) = house.channel.taken
+    assert (message.subject, message.left_out, len(message.parts)) == ("237 notices", 37, 201)
+    assert message.parts[199].title == "title of n199"
+    more = message.parts[200]
+    assert (more.title, more.body, more.link) == ("and 37 more", "", "https://flow.example.org/notifications")
+    assert set(house.states().values()) == {"sent"}
+    assert [one.outcome for one in house.attempts("n236")] == [AttemptOutcome.FAILED, AttemptOutcome.SENT]
+
+
 def test_a_digest_that_failed_comes_again_as_one(stores: StoreSet) -> None:
     house = mailing(stores)
     house.channel.answer = failing("the server is away")

@@ -65,7 +65,8 @@ class Robot(ABC):
         return self._catalog.text(key, params, language_of(message))
 
     def _more(self, message: OutgoingMessage, count: int) -> str:
-        """Return the line that tells of what did not fit."""
+        """Return the line that tells of what did not fit, *count* parts, and of what a digest has left out."""
+        count += max(0, message.left_out - 1)  # The part that says so is one of those that did not fit.
         return self._text(message, "channel.more", count=count)
 
     def _coded(

@@ -39,6 +39,9 @@ from webapp.services.storage import Storage
 
 log = logging.getLogger("waypost.deliveries")
 
+MOST_PARTS = 200
+"""How many notices of a digest are told one by one; the others are counted, and are in the list of notifications."""
+
 WAITS_SECONDS = 30.0
 """How long a delivery rests whose endpoint is disabled or whose channel is not set up, until it is looked at again."""
 
@@ -150,15 +153,17 @@ class Attempts:
         )
         if first.topic is not None:
             return structs.replace(made, topic=first.topic, data=first.content.data)
-        parts = [
-            Part(title=one.content.title, body=one.content.body, link=self._links.url(one)) for one in parcel.deliveries
-        ]
-        return structs.replace(made, parts=parts, subject=self._subject(parts, first.content.language))
-
-    def _subject(self, parts: Sequence[Part], language: str) -> str:
-        if len(parts) == 1:
-            return parts[0].title
-        return self._catalog.text("deliveries.digest.subject", {"count": len(parts)}, spoken(language))
+        told, count, language = parcel.deliveries[:MOST_PARTS], len(parcel.deliveries), spoken(first.content.language)
+        parts = [Part(title=one.content.title, body=one.content.body, link=self._links.url(one)) for one in told]
+        left_out = count - len(told)
+        if left_out:
+            more = self._catalog.text("deliveries.digest.more", {"count": left_out}, language)
+            base = self._settings.base_url
+            parts.append(Part(title=more, body="", link=f"{base.rstrip('/')}/notifications" if base else None))
+        subject = parts[0].title
+        if count > 1:
+            subject = self._catalog.text("deliveries.digest.subject", {"count": count}, language)
+        return structs.replace(made, parts=parts, left_out=left_out, subject=subject)
 
     def _endpoint(self, delivery: Delivery) -> Endpoint | None:
         """Return where it goes; what the copy does not know may be younger than it."""
@@ -236,11 +241,11 @@ class Attempts:
             for one in ends
         ]
 
-        def settle(work: UnitOfWork) -> list[bool]:
-            pairs = zip(ends, attempts, strict=True)
-            return [work.deliveries.settle(parcel.partition, one, attempt, token) for one, attempt in pairs]
-
-        if not all(self._storage.write(parcel.partition, settle)):
+        pairs = list(zip(ends, attempts, strict=True))
+        settled = self._storage.write(
+            parcel.partition, lambda work: work.deliveries.settle_all(parcel.partition, pairs, token)
+        )
+        if settled < len(pairs):
             log.warning("delivery %s took longer than its claim held", parcel.first.id)
         _tell(ends, result)
         return ends[0].state
@@ -268,8 +273,11 @@ class Attempts:
 
 
 def _tell(ends: Sequence[Delivery], result: Result) -> None:
-    """Log what did not go out: neither address nor content."""
-    for one in ends:
-        if one.state is not DeliveryState.SENT:
-            facts = {"deliveryId": one.id, "endpointId": one.endpoint_id, "attempt": one.attempts, "state": one.state}
-            log.warning("a delivery did not go out: %s", result.error, extra=facts)
+    """Log what did not go out, a digest in one line: neither address nor content."""
+    for state in sorted({one.state for one in ends} - {DeliveryState.SENT}):
+        several = [one for one in ends if one.state is state]
+        one = several[0]
+        facts = {"deliveryId": one.id, "endpointId": one.endpoint_id, "attempt": one.attempts, "state": state}
+        if len(several) > 1:
+            facts["deliveries"] = len(several)
+        log.warning("a delivery did not go out: %s", result.error, extra=facts)

@@ -28,7 +28,7 @@ from webapp.services.storage import Storage
 log = logging.getLogger("waypost.deliveries")
 
 CLAIMED_AT_ONCE = 20
-MOST_IN_A_BUNDLE = 200
+MOST_IN_A_BUNDLE = 5_000
 WAITING_SECONDS = 60.0
 """How long what is claimed may wait for a free thread before it is given back."""
 

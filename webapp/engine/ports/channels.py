@@ -26,7 +26,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     """What a channel sends: a person's notices (``parts``) or an event (``topic`` and ``data``).
 
     ``delivery_id``: stable over all attempts; of a digest the first one's. ``address``: the person's, None for an
-    event.
+    event. ``left_out``: how many notices of a long digest are not among the parts; the last part says so.
     """
 
     delivery_id: str
@@ -35,6 +35,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     language: str = "en"
     subject: str = ""
     parts: Sequence[Part] = ()
+    left_out: int = 0
     topic: str | None = None
     data: JsonObject | None = None
     instance_id: str | None = None

@@ -119,6 +119,9 @@ class DeliveryStore(Protocol):
         Of the delivery these are written: state, nextAttemptAt, receipt, lastError, endedAt.
         """
 
+    def settle_all(self, partition: Partition, ends: Sequence[tuple[Delivery, DeliveryAttempt]], token: str) -> int:
+        """Do as ``settle`` for each that the token still has, and return their number: the parts of a digest."""
+
     def give_back(
         self, token: str, delivery_ids: Sequence[str], until: datetime | None = None, reason: str | None = None
     ) -> int:

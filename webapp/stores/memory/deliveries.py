@@ -89,6 +89,10 @@ class MemoryDeliveries:
         self._transaction.put("delivery_attempts", notice_rows.attempt_row(partition, attempt), new=True)
         return True
 
+    def settle_all(self, partition: Partition, ends: Sequence[tuple[Delivery, DeliveryAttempt]], token: str) -> int:
+        """Do as ``settle`` for each that the token still has, and return their number."""
+        return sum(self.settle(partition, one, attempt, token) for one, attempt in ends)
+
     def give_back(
         self, token: str, delivery_ids: Sequence[str], until: datetime | None = None, reason: str | None = None
     ) -> int:

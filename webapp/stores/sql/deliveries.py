@@ -15,7 +15,7 @@ from webapp.engine.ports.queries import Page
 from webapp.engine.ports.stores import Partition
 from webapp.stores import notice_rows
 from webapp.stores.ordering import NEWEST_FIRST
-from webapp.stores.rows import check_partition, of_table
+from webapp.stores.rows import Row, check_partition, of_table
 from webapp.stores.sql import delivery_claims, delivery_lines
 from webapp.stores.sql.database import Transaction, scope
 from webapp.stores.sql.dialects import Instant, upsert, upsert_many
@@ -155,17 +155,24 @@ class SqlDeliveries:
 
     def settle(self, partition: Partition, delivery: Delivery, attempt: DeliveryAttempt, token: str) -> bool:
         """Write how an attempt ended and free the claim, if it is still that token's."""
-        check_partition(partition, [delivery])
-        own = self._of(partition)
-        values = {f"p_{name}": value for name, value in notice_rows.outcome_columns(delivery).items()}
-        asked = scope(partition, p_id=delivery.id, p_token=token, **values)
-        if not self._transaction.write_counted(own.settle, asked):
-            return False
-        row = of_table(partition, notice_rows.attempt_row(partition, attempt))
-        self._transaction.write(own.add_attempt, row)
-        if delivery.state in notice_rows.SETTLED_STATES:
-            delivery_lines.hand_over(self._transaction, partition, [delivery.id])
-        return True
+        return bool(self.settle_all(partition, [(delivery, attempt)], token))
+
+    def settle_all(self, partition: Partition, ends: Sequence[tuple[Delivery, DeliveryAttempt]], token: str) -> int:
+        """Do as ``settle`` for each that the token still has, and return their number."""
+        check_partition(partition, [delivery for delivery, _ in ends])
+        own, settled, attempts = self._of(partition), list[Delivery](), list[Row]()
+        for delivery, attempt in ends:
+            values = {f"p_{name}": value for name, value in notice_rows.outcome_columns(delivery).items()}
+            asked = scope(partition, p_id=delivery.id, p_token=token, **values)
+            if self._transaction.write_counted(own.settle, asked):
+                settled.append(delivery)
+                attempts.append(of_table(partition, notice_rows.attempt_row(partition, attempt)))
+        if attempts:
+            self._transaction.write(own.add_attempt, attempts[0] if len(attempts) == 1 else attempts)
+        over = [one.id for one in settled if one.state in notice_rows.SETTLED_STATES]
+        if over:
+            delivery_lines.hand_over(self._transaction, partition, over)
+        return len(settled)
 
     def give_back(
         self, token: str, delivery_ids: Sequence[str], until: datetime | None = None, reason: str | None = None
