@@ -55,7 +55,8 @@ function showState(element: HTMLElement | null, state: string, what: string): vo
   announce(what);
 }
 
-async function ask(): Promise<void> {
+/** Asks for the counts, and with `states` for what the page shows: then it may be swapped for its present state. */
+async function ask(states = true): Promise<void> {
   const task = part('task');
   const instance = part('instance');
   const query = new URLSearchParams({
@@ -67,6 +68,7 @@ async function ask(): Promise<void> {
   const now = (await answer.json()) as Live;
   showCount(now.tasks);
   showNotices(now.notices);
+  if (!states) return;
   showState(task, now.task, 'task');
   showState(instance, now.instance, 'instance');
 }
@@ -83,8 +85,8 @@ export function startLive(): void {
         .finally(again);
   };
   again();
-  // What was told of the task is read now: the bell need not wait for the next turn.
-  document.body.addEventListener('waypost:opened', () => void ask().catch(() => undefined));
+  // What was told of the task is read now: the bell need not wait. Nothing is swapped: somebody has begun to type.
+  document.body.addEventListener('waypost:opened', () => void ask(false).catch(() => undefined));
   document.body.addEventListener('htmx:afterSettle', (event) => {
     // A decision changed the counts: the navigation need not wait for the next turn.
     if ((event.target as HTMLElement).matches('#inbox, [data-counts]')) void ask().catch(() => undefined);

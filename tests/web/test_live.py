@@ -46,3 +46,10 @@ def test_what_may_not_be_read_has_no_state(site: Site) -> None:
         "task": "",
         "instance": "",
     }
+
+
+def test_what_a_page_asks_by_itself_leaves_the_session_alone(site: Site) -> None:
+    visitor = visit(site, "manager")
+    assert "Set-Cookie" in visitor.get("/inbox").response.headers
+    assert "Set-Cookie" not in visitor.get("/live").response.headers
+    assert "Set-Cookie" not in visit(site).get("/live").response.headers

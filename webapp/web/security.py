@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from flask import Flask, Response, current_app, request, session
-from flask.sessions import SecureCookieSessionInterface
+from flask.sessions import SecureCookieSessionInterface, SessionMixin
 from flask_wtf.csrf import CSRFProtect
 
 from webapp.accounts.demo import is_demo_login
@@ -20,6 +20,8 @@ from webapp.web.errors import too_many_attempts
 ACCOUNT = "account"
 STAMP = "stamp"
 SESSION_HOURS = 12
+BESIDE = frozenset({"live.live", "inbox.opened"})
+"""What pages ask by themselves, while another request may be on its way."""
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -119,6 +121,14 @@ class _Sessions(SecureCookieSessionInterface):
 
     def get_cookie_secure(self, app: Flask) -> bool:
         return request.is_secure
+
+    def should_set_cookie(self, app: Flask, session: SessionMixin) -> bool:
+        """Leave the cookie alone in what a page asks beside what its reader does.
+
+        Such an answer may come after that of a decision and hold the session from before it: what was to be shown of
+        the decision, its undo too, would be lost. Nor does a forgotten page keep a session alive.
+        """
+        return session.modified or (request.endpoint not in BESIDE and super().should_set_cookie(app, session))
 
 
 def init_security(app: Flask, *, secret_key: str, demo: bool, now: Callable[[], datetime]) -> None:
