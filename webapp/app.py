@@ -395,7 +395,7 @@ def _sql_backend(settings: Settings, clock: Clock, ids: IdSource) -> Backend:
         migrations=Migrations(
             ping=lambda: _refusal_of(lambda: sql.current(database)),
             check=behind,
-            upgrade=lambda wait: _answered(lambda: sql.upgrade(database, patience=_patience(wait))),
+            upgrade=lambda wait=None: _answered(lambda: sql.upgrade(database, patience=_patience(wait))),
             current=lambda: _answered(lambda: sql.current(database)),
             head=sql.head,
             upgrade_separate=lambda url, wait: _answered(lambda: opening.upgrade(url, _patience(wait))),

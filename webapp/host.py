@@ -83,7 +83,7 @@ class Waypost:
 
     def upgrade(self) -> None:
         """Make or upgrade Waypost's tables, as ``flask --app webapp db upgrade`` does; the application's stay alone."""
-        self._installation.migrations.upgrade(None)
+        self._installation.migrations.upgrade()
 
     def init_app(self, app: Flask) -> None:
         """Put the application in service, and let each of its contexts end with the leases it left."""

@@ -97,7 +97,7 @@ def make_host(stores: StoreSet, folder: Path, url: str | None = None, **options:
         calendars=stores.calendars,
         notice_settings=stores.notice_settings,
         migrations=Migrations(
-            ping=lambda: None, check=lambda: None, upgrade=lambda wait: None, current=lambda: "", head=lambda: ""
+            ping=lambda: None, check=lambda: None, upgrade=lambda wait=None: None, current=lambda: "", head=lambda: ""
         ),
         join=lambda session, read_only: SqlHostSession(database, session, read_only=read_only),
     )

@@ -165,7 +165,6 @@ def test_no_list_goes_through_all_rows(stores):
 
 def test_a_common_word_is_looked_for_without_the_index(migrated_sqlite, tmp_path, monkeypatch):
     monkeypatch.setattr(keyword_index, "COMMON", 3)
-    keyword_index.proposing.cache_clear()
     with sqlite_stores(migrated_sqlite, tmp_path) as stores:
         for number in range(4):
             start(stores.stores, f"i{number}", "t", title="采购" if number else "采购 琥珀")
@@ -176,4 +175,3 @@ def test_a_common_word_is_looked_for_without_the_index(migrated_sqlite, tmp_path
             assert ("instances_words_index" in str(plans(stores, query)[1])) is indexed
             with stores.stores.reading("t") as work:
                 assert query(work).total == number
-    keyword_index.proposing.cache_clear()

@@ -197,7 +197,7 @@ def make_site(
         migrations=Migrations(
             ping=lambda: None,
             check=lambda: None,
-            upgrade=lambda wait: None,
+            upgrade=lambda wait=None: None,
             current=lambda: chosen.kind,
             head=lambda: chosen.kind,
         ),

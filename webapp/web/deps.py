@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import Protocol, cast
 
 import msgspec
 import structlog
@@ -29,6 +29,13 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ANONYMOUS_PATHS = ("/healthz", "/readyz", "/static/")
 
 
+class Upgrade(Protocol):
+    """Brings the tables up to this version."""
+
+    def __call__(self, wait: float | None = None) -> object:
+        """Wait so many seconds for another process that does it; None: as long as is usual."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Migrations:
     """What can be asked of, and done to, the database's tables.
@@ -39,8 +46,7 @@ class Migrations:
 
     ping: Callable[[], str | None]
     check: Callable[[], str | None]
-    upgrade: Callable[[float | None], object]
-    """Waits so many seconds for another process that does it; None: as long as is usual."""
+    upgrade: Upgrade
     current: Callable[[], str | None]
     head: Callable[[], str | None]
     upgrade_separate: Callable[[str, float | None], object] = lambda url, wait: None

@@ -197,7 +197,9 @@ def proposing(source: str) -> Select[*tuple[Any, ...]]:
     return select(func.count(), bound).select_from(found)
 
 
-def is_common(transaction: Transaction, source: Table, words: Any, *, common: int = COMMON, share: int = SHARE) -> bool:
+def is_common(
+    transaction: Transaction, source: Table, words: Any, *, common: int | None = None, share: int = SHARE
+) -> bool:
     """Whether so many rows have the keyword that its index is no help, or the index is damaged.
 
     That is, at least *common* and every *share*-th of all. PostgreSQL's planner knows by itself.
@@ -205,7 +207,7 @@ def is_common(transaction: Transaction, source: Table, words: Any, *, common: in
     if transaction.dialect != SQLITE:
         return False
     try:
-        asked = {"p_words": words, "p_common": common, "p_share": share}
+        asked = {"p_words": words, "p_common": COMMON if common is None else common, "p_share": share}
         number, bound = transaction.rows(proposing(source.name), asked)[0]
     except StoreFailure as failure:
         if failure.transient:
