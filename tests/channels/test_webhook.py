@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +23,7 @@ from webapp.engine.notifications.model import ChannelKind, Endpoint
 from webapp.engine.ports.channels import SendingFailed
 
 SECRET = "sesame-sesame-open"
+HELP = Path(__file__).parents[2] / "templates" / "help" / "_verify.py"
 CLOCK = FakeClock()
 CHANNEL = WebhookChannel(posting(CLOCK))
 
@@ -73,21 +77,33 @@ def test_a_notice_goes_out_with_its_texts_and_link() -> None:
     }
 
 
-def test_a_receiver_takes_what_is_genuine_and_fresh_and_nothing_else() -> None:
+def as_the_help_says(secret: str, timestamp: str, given: str, body: bytes, now: float) -> bool:
+    """Check a request by the code that the help page shows to who writes a receiver."""
+    shown: dict[str, Any] = {}
+    exec(HELP.read_text(), shown)  # noqa: S102  # it is our own page
+    headers = {"X-Waypost-Timestamp": timestamp, "X-Waypost-Signature": given}
+    return bool(shown["is_genuine"](secret, headers, body, now))
+
+
+@pytest.mark.parametrize("check", [verify, as_the_help_says])
+def test_a_receiver_takes_what_is_genuine_and_fresh_and_nothing_else(check: Callable[..., bool]) -> None:
     with serving(reply()) as server:
         CHANNEL.send(event(hook(server.url("/"))), soon())
         _, headers, text = split(server.requests[0])
     at, given, body = headers["x-waypost-timestamp"], headers["x-waypost-signature"], text.encode()
     now = CLOCK.now().timestamp()
-    assert verify(SECRET, at, given, body, now)
-    assert verify(SECRET, at, given, body, now + 300)
-    assert not verify(SECRET, at, given, body, now + 301)
-    assert not verify(SECRET, at, given, body, now - 301)
-    assert not verify(SECRET, str(int(at) + 1), given, body, now)
-    assert not verify(SECRET, at, given, body + b" ", now)
-    assert not verify("another-secret-of-ours", at, given, body, now)
-    assert not verify(SECRET, "soon", given, body, now)
-    assert not verify(SECRET, at, "v1=\u00e9", body, now)
+    assert check(SECRET, at, given, body, now)
+    assert check(SECRET, at, given, body, now + 300)
+    assert check(SECRET, at, given, body, now - 300)
+    assert not check(SECRET, at, given, body, now + 301)
+    assert not check(SECRET, at, given, body, now - 301)
+    assert not check(SECRET, str(int(at) + 1), given, body, now)
+    assert not check(SECRET, at, given, body + b" ", now)
+    assert not check("another-secret-of-ours", at, given, body, now)
+    for odd in ("", "soon", "-1", "1e9", "\u00b2", "\u0661"):
+        assert not check(SECRET, odd, given, body, now)
+    for odd in ("", "v1=", "v1=\u00e9", given.removeprefix("v1="), given.upper()):
+        assert not check(SECRET, at, odd, body, now)
 
 
 def test_two_attempts_differ_in_nothing_but_time_and_signature() -> None:
