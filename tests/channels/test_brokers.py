@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
 
 from tests.support.brokers import Proxy, amqp_url, rabbitmq, redis_server, redis_url
+from tests.support.mail_server import certificate
 from tests.support.outgoing import LOCAL, TASK, endpoint, event, notice, soon
 from webapp.channels.addresses import AddressPolicy
 from webapp.channels.broker import BrokerChannel
@@ -351,3 +355,57 @@ def test_options_are_the_known_ones_and_texts() -> None:
     ]
     to = endpoint(ChannelKind.REDIS, "redis://redis.example.org", stream=3)
     assert [one.key for one in broken(ChannelKind.REDIS).check(to)] == ["channel.option_no_text"]
+
+
+# --- TLS ------------------------------------------------------------------------------------------
+
+
+def secured(kind: ChannelKind, trusted: ssl.SSLContext | None) -> BrokerChannel:
+    return (RabbitMqChannel if kind is ChannelKind.AMQP else RedisChannel)(LOCAL, tls=trusted)
+
+
+@pytest.fixture(scope="module")
+def own_certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Return the context of a server with a certificate for this machine, and that of a client who trusts it."""
+    return certificate(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_over_tls_a_broker_is_spoken_to_whose_certificate_is_trusted(
+    kind: ChannelKind, own_certificate: tuple[ssl.SSLContext, ssl.SSLContext]
+) -> None:
+    server, trusting = own_certificate
+    with Proxy(kind, tls=server) as broker:
+        channel = secured(kind, trusting)
+        try:
+            to = endpoint(kind, broker.url.replace(f"{SCHEMES[kind]}://", f"{SCHEMES[kind]}s://"), **broker.options)
+            assert channel.send(event(to), soon())
+        finally:
+            channel.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("wrong", ["nobody vouches", "another name"])
+def test_a_broker_whose_certificate_is_not_accepted_learns_nothing(
+    kind: ChannelKind, wrong: str, own_certificate: tuple[ssl.SSLContext, ssl.SSLContext], tmp_path: Path
+) -> None:
+    """Not even the login: the handshake ends before a byte of ours."""
+    server, trusted = own_certificate[0], None
+    if wrong == "another name":
+        server, trusted = certificate(tmp_path, "DNS:elsewhere.example")
+    said: list[bytes] = []
+
+    def listen(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with suppress(OSError), server.wrap_socket(connection, server_side=True) as wrapped:
+            said.append(wrapped.recv(100))
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        accepting = threading.Thread(target=listen, args=(listener,), daemon=True)
+        accepting.start()
+        to = endpoint(kind, f"{SCHEMES[kind]}s://me:hidden-word@127.0.0.1:{listener.getsockname()[1]}/")
+        refused = failure(secured(kind, trusted), to)
+        accepting.join(10)
+    assert "certificate" in refused.reason.lower()
+    assert not refused.permanent
+    assert said in ([], [b""])

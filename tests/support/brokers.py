@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import threading
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -56,9 +57,10 @@ def _unreachable(name: str, error: Exception) -> NoReturn:
 
 
 class Proxy:
-    """Stands between a channel and its broker; ``connections`` counts those that were made through it."""
+    """Stands between a channel and its broker, with *tls* as one that is secured; ``connections`` counts."""
 
-    def __init__(self, kind: ChannelKind) -> None:
+    def __init__(self, kind: ChannelKind, *, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         if kind is ChannelKind.AMQP:
             rabbitmq().release()
         else:
@@ -141,6 +143,8 @@ class Proxy:
         while True:
             try:
                 client, _ = listener.accept()
+                if self._tls is not None:
+                    client = self._tls.wrap_socket(client, server_side=True)
                 server = socket.create_connection((self._target.hostname or "127.0.0.1", self._target.port or 0))
             except OSError:
                 return

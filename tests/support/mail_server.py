@@ -103,12 +103,12 @@ def mail_server(
         controller.stop()
 
 
-def certificate(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Make a certificate for 127.0.0.1 and localhost; return a server's context and that of a client who trusts it."""
+def certificate(folder: Path, names: str = "DNS:localhost,IP:127.0.0.1") -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Make a certificate, for this machine; return a server's context and that of a client who trusts it."""
     cert, key = folder / "cert.pem", folder / "key.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
+         "-addext", f"subjectAltName={names}", "-keyout", str(key), "-out", str(cert)],
         check=True,
         capture_output=True,
     )  # fmt: skip

@@ -99,6 +99,12 @@ class _DialledTransport(TCPTransport):  # type: ignore[misc]  # amqp ships no ty
     def _connect(self, host: str, port: int, timeout: float | None) -> None:
         self.sock: socket.socket = self.dial()
 
+    def _get_tcp_socket_defaults(self, sock: socket.socket) -> dict[int, int]:
+        # What it finds there it sets again, and Linux refuses the segment size of its own loopback after a handshake.
+        found: dict[int, int] = super()._get_tcp_socket_defaults(sock)
+        found.pop(getattr(socket, "TCP_MAXSEG", -1), None)
+        return found
+
 
 class _DialledConnection(pyamqp.Connection):
     """Gets its socket from us, checked and, with ``amqps``, secured."""
