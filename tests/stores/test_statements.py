@@ -149,11 +149,13 @@ def test_claiming_deliveries_is_a_read_and_a_write_of_each_set(stores, statement
     save(stores.stores, "t1", deliveries=[delivery(f"d{number}") for number in range(9)])
     with statements() as seen, stores.stores.writing(None) as work:
         found = work.deliveries.claim_due(T0, 9, "t", at(60))
-    assert [statement.split()[0] for statement in seen] == ["SELECT", "SELECT", "UPDATE"]
+    # Those that are due, which of them wait in a line, those of the platform.
+    assert [statement.split()[0] for statement in seen] == ["SELECT", "SELECT", "SELECT", "UPDATE"]
     found[0].state = DeliveryState.SENT
     with statements() as seen, stores.stores.writing("t1") as work:
         assert work.deliveries.settle("t1", found[0], attempt(found[0].id), "t")
-    assert [statement.split()[0] for statement in without_fence(seen, "t1")] == ["UPDATE", "INSERT"]
+    # With the next of its line, to which it hands over.
+    assert [statement.split()[0] for statement in without_fence(seen, "t1")] == ["UPDATE", "INSERT", "SELECT"]
     with statements() as seen, stores.stores.writing(None) as work:
         work.deliveries.claim_due(T0, 9, "t", at(60))
     assert [statement.split()[0] for statement in seen] == ["SELECT", "SELECT"]
