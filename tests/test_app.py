@@ -91,7 +91,7 @@ def test_everything_is_stored_where_the_settings_say(tmp_path: Path) -> None:
     app = create_app(make_settings(tmp_path / "deep" / "data"), passwords=CHEAP, catalog=CATALOG)
     here = app.extensions["waypost"]
     try:
-        here.migrations.upgrade()
+        here.migrations.upgrade(None)
         here.services.accounts.create(name="lin", password="x")
         assert here.services.accounts.find_by_name("lin") is not None
         assert (tmp_path / "deep" / "data" / "waypost.db").is_file()

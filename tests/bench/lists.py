@@ -103,7 +103,7 @@ def percentile(values: Sequence[float], percent: int) -> float:
 def measure_lists(target: Target, folder: Path, amounts: Amounts, calls: int, noise: Noise) -> ListResult:
     """Fill a database of the bench's own and measure each case, ours and the hand-written ways in turns."""
     here = opened(target, folder, {})
-    here.migrations.upgrade()
+    here.migrations.upgrade(None)
     started = time.perf_counter()
     assert here.filling is not None
     report = here.filling.fill(None, amounts, samples(), told=lambda step, done, total: None)

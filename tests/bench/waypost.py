@@ -85,7 +85,7 @@ class Waypost:
 
     def __init__(self, target: Target, folder: Path, **settings: str) -> None:
         self._installation = opened(target, folder, settings)
-        self._installation.migrations.upgrade()
+        self._installation.migrations.upgrade(None)
         self._services: Services = self._installation.services
         self._anna = self._actor("anna")
         for document in DEFINITIONS:

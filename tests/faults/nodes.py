@@ -152,7 +152,7 @@ class Installation:
     def _prepare(self) -> None:
         here = create_app(Settings.from_environ(self.environment)).extensions["waypost"]
         try:
-            here.migrations.upgrade()
+            here.migrations.upgrade(None)
             accounts = here.services.accounts
             for name, role in ROLES.items():
                 made = accounts.create(name=name, password=f"{name} {name} {name}", roles=(role,), email=MAIL.get(name))

@@ -70,7 +70,7 @@ def environ(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str
 def here(environ: dict[str, str]) -> Iterator[Installation]:
     """The same installation in this process."""
     found: Installation = create_app(Settings.from_environ(environ)).extensions["waypost"]
-    found.migrations.upgrade()
+    found.migrations.upgrade(None)
     yield found
     found.close()
 
