@@ -106,6 +106,7 @@ def test_everything_is_stored_where_the_settings_say(tmp_path: Path) -> None:
         ("webapp", ("flask", "sqlalchemy", "webapp.app")),
         ("webapp.engine.runtime.engine", ("flask", "sqlalchemy", "click", "werkzeug", "apscheduler")),
         ("webapp.services", ("flask", "sqlalchemy", "click", "werkzeug", "apscheduler")),
+        ("webapp.app", ("kombu", "amqp", "redis")),
         ("webapp.stores.memory", ("flask", "sqlalchemy", "click", "werkzeug", "apscheduler")),
     ],
 )

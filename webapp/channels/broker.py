@@ -61,6 +61,13 @@ class Link(ABC):
 Dial = Callable[[], socket.socket]
 
 
+class Library(NamedTuple):
+    """What speaks to a kind of broker: it connects and logs in, and fails in its own ways."""
+
+    connect: Callable[[BrokerUrl, Dial], Link]
+    failures: tuple[type[Exception], ...]
+
+
 class _Slot:
     """The connection of one endpoint; whoever holds the lock sends."""
 
@@ -100,8 +107,6 @@ class BrokerChannel(ABC):
 
     known_options: ClassVar[Sequence[str]]
     address_key: ClassVar[str]
-    failures: ClassVar[tuple[type[Exception], ...]]
-    """What says that nothing was sent, or that nobody can say: of the network and of the broker's library."""
 
     def __init__(self, policy: AddressPolicy, *, tls: ssl.SSLContext | None = None) -> None:
         self._policy = policy
@@ -115,8 +120,17 @@ class BrokerChannel(ABC):
         """Which broker."""
 
     @abstractmethod
-    def _open(self, endpoint: Endpoint, url: BrokerUrl, dial_it: Dial) -> Link:
-        """Connect and log in."""
+    def _load(self) -> Library:
+        """Import what speaks to the broker: it takes long, and most installations have no broker."""
+
+    @cached_property
+    def _library(self) -> Library:
+        return self._load()
+
+    @property
+    def _failures(self) -> tuple[type[Exception], ...]:
+        """What says that nothing was sent, or that nobody can say: of the network and of the broker's library."""
+        return (*NETWORK_FAILURES, *self._library.failures)
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -150,7 +164,7 @@ class BrokerChannel(ABC):
             raise SendingFailed(masked(str(error), endpoint), permanent=True) from error
         except OperationCancelled as error:
             raise SendingFailed(OUT_OF_TIME) from error
-        except self.failures as error:
+        except self._failures as error:
             reason = OUT_OF_TIME if cancellation.is_set else _said(error)
             raise SendingFailed(masked(reason, endpoint)) from error
 
@@ -195,11 +209,11 @@ class BrokerChannel(ABC):
         if slot.link is not None:
             try:
                 return slot.link.publish(message)
-            except self.failures:
+            except self._failures:
                 slot.drop()
                 slot.token.check()
         url = self._url(endpoint)
-        slot.link = self._open(endpoint, url, lambda: self._dial(slot, url))
+        slot.link = self._library.connect(url, lambda: self._dial(slot, url))
         return slot.link.publish(message)
 
     def _dial(self, slot: _Slot, url: BrokerUrl) -> socket.socket:
