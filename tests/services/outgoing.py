@@ -24,6 +24,7 @@ from webapp.engine.ports.notices import DeliveryQuery
 from webapp.engine.ports.queries import Paging
 from webapp.services import ServiceSettings
 from webapp.services.due_work import Crew
+from webapp.services.endpoints import EndpointSettings
 from webapp.services.sending import SendReport
 
 State = DeliveryState
@@ -52,9 +53,8 @@ class Post:
         """Make an endpoint."""
         kind = more.pop("kind", self.channel.kind)
         by = more.pop("by", ADMIN)
-        return self.house.services.endpoints.create(
-            by, kind=kind, name=name, address="https://example.org/in", topics=topics, **more
-        )
+        wanted = EndpointSettings(name=name, address="https://example.org/in", topics=topics, **more)
+        return self.house.services.endpoints.create(by, kind, wanted)
 
     def put(self, *deliveries: Delivery, partition: str | None = None) -> None:
         """Store deliveries."""

@@ -11,6 +11,7 @@ from tests.support.engine import ADMIN
 from tests.support.stores import StoreSet
 from webapp.engine.errors import Conflict, InputInvalid
 from webapp.engine.notifications.model import Endpoint
+from webapp.services.endpoints import EndpointSettings
 
 OLD, NEW = ["the key of last year"], ["the key of this year"]
 ADDRESS = "https://example.org/in"
@@ -28,8 +29,10 @@ def stored(stores: StoreSet) -> Endpoint:
 
 def edit(house: Post, endpoint: Endpoint, **changes: Any) -> Endpoint:
     now = house.house.services.endpoints.get(ADMIN, endpoint.id)
-    values = {"name": now.name, "address": now.address, "topics": now.topics} | changes
-    return house.house.services.endpoints.update(ADMIN, endpoint.id, expected_revision=now.revision, **values)
+    values: dict[str, Any] = {"name": now.name, "address": now.address, "topics": now.topics} | changes
+    return house.house.services.endpoints.update(
+        ADMIN, endpoint.id, EndpointSettings(**values), expected_revision=now.revision
+    )
 
 
 def test_rows_show_neither_address_nor_secret_and_channels_get_both(stores: StoreSet) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec import structs
@@ -57,6 +57,18 @@ class TryOut(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
 
 
+class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody wants an endpoint to say."""
+
+    name: str
+    address: str = ""
+    secret: str | None = None
+    topics: Sequence[str] = ()
+    for_notices: bool = False
+    options: JsonObject = {}
+    enabled: bool = True
+
+
 class EndpointService:
     """The use cases of endpoints, of each partition its own."""
 
@@ -95,19 +107,7 @@ class EndpointService:
         require(actor, NOTIFICATIONS_ADMIN)
         return _shown(self._find(actor, endpoint_id))
 
-    def create(
-        self,
-        actor: Actor,
-        *,
-        kind: ChannelKind,
-        name: str,
-        address: str = "",
-        secret: str | None = None,
-        topics: Sequence[str] = (),
-        for_notices: bool = False,
-        options: JsonObject | None = None,
-        enabled: bool = True,
-    ) -> Endpoint:
+    def create(self, actor: Actor, kind: ChannelKind, wanted: EndpointSettings) -> Endpoint:
         """Make an endpoint.
 
         :raises InputInvalid: with everything that is wrong. :raises Conflict: the partition has one of that name.
@@ -118,17 +118,13 @@ class EndpointService:
             id=self._ids.new(),
             tenant_id=actor.partition,
             kind=kind,
-            name=name.strip(),
-            address=address.strip(),
-            secret=secret or None,
-            topics=list(dict.fromkeys(topics)),
-            for_notices=for_notices,
-            options=options or {},
-            enabled=enabled,
+            address=wanted.address.strip(),
+            secret=wanted.secret or None,
             created_at=now,
             created_by=actor.name,
             updated_at=now,
             updated_by=actor.name,
+            **_said(wanted),
         )
         self._check(made)
         try:
@@ -138,42 +134,25 @@ class EndpointService:
         self._changed(actor, "createEndpoint", None, made)
         return _shown(made)
 
-    def update(
-        self,
-        actor: Actor,
-        endpoint_id: str,
-        *,
-        expected_revision: int,
-        name: str,
-        address: str = "",
-        secret: str | None = None,
-        topics: Sequence[str] = (),
-        for_notices: bool = False,
-        options: JsonObject | None = None,
-        enabled: bool = True,
-    ) -> Endpoint:
+    def update(self, actor: Actor, endpoint_id: str, wanted: EndpointSettings, *, expected_revision: int) -> Endpoint:
         """Replace what an endpoint says; its kind stays.
 
-        *secret* None keeps the one that is there, an empty one removes it; an address that is sent back as it was
+        A secret None keeps the one that is there, an empty one removes it; an address that is sent back as it was
         shown is kept as well. :raises StaleRevision: somebody saved it since it was read.
         """
         found = self._changeable(actor, endpoint_id, expected_revision)
-        given = address.strip()
+        given = wanted.address.strip()
         made = structs.replace(
             found,
             revision=found.revision + 1,
-            name=name.strip(),
             address=found.address if given == masked_address(found.kind, found.address) else given,
-            secret=found.secret if secret is None else secret or None,
-            topics=list(dict.fromkeys(topics)),
-            for_notices=for_notices,
-            options=options or {},
-            enabled=enabled,
+            secret=found.secret if wanted.secret is None else wanted.secret or None,
             unreadable=[],
             updated_at=self._clock.now(),
             updated_by=actor.name,
+            **_said(wanted),
         )
-        self._check(made, asks_for_secret=secret is None and SECRET in found.unreadable)
+        self._check(made, asks_for_secret=wanted.secret is None and SECRET in found.unreadable)
         try:
             answered(lambda: self._endpoints.replace_endpoint(made, found.revision))
         except RevisionConflict as conflict:
@@ -289,6 +268,17 @@ class EndpointService:
         self._storage.note(entry)
 
 
+def _said(wanted: EndpointSettings) -> dict[str, Any]:
+    """Return what is taken over as it is wanted; address and secret depend on what is there."""
+    return {
+        "name": wanted.name.strip(),
+        "topics": list(dict.fromkeys(wanted.topics)),
+        "for_notices": wanted.for_notices,
+        "options": wanted.options,
+        "enabled": wanted.enabled,
+    }
+
+
 def _shown(endpoint: Endpoint) -> Endpoint:
     """Return an endpoint as it may be shown: a mask where there is a secret, None where there is none."""
     return structs.replace(
@@ -324,4 +314,4 @@ def _stale(found: Endpoint) -> StaleRevision:
     return StaleRevision("services.endpoint.stale", details=details)
 
 
-__all__ = ["EndpointService", "Partition", "TryOut"]
+__all__ = ["EndpointService", "EndpointSettings", "Partition", "TryOut"]

@@ -11,6 +11,7 @@ from werkzeug.wrappers import Response
 
 from webapp.engine.errors import Denied, NotFound, StaleRevision, WorkflowError
 from webapp.engine.notifications.model import ChannelKind, Endpoint
+from webapp.services.endpoints import EndpointSettings
 from webapp.web.deps import current_actor, services
 from webapp.web.forms import FormField, problem_text, refusal_text
 from webapp.web.listing import read_choice
@@ -75,7 +76,7 @@ def create() -> Response | tuple[str, int]:
     """Make an endpoint; a refusal shows what is wrong at its field."""
     kind = ChannelKind(read_choice(request.args, "kind", KINDS) or ChannelKind.WEBHOOK)
     try:
-        made = services().endpoints.create(current_actor(), kind=kind, **_posted(kind))
+        made = services().endpoints.create(current_actor(), kind, _posted(kind))
     except Denied:
         raise
     except WorkflowError as refusal:
@@ -99,7 +100,7 @@ def update(endpoint_id: str) -> Response | tuple[str, int]:
     actor = current_actor()
     found = services().endpoints.get(actor, endpoint_id)
     try:
-        services().endpoints.update(actor, endpoint_id, expected_revision=_revision(), **_posted(found.kind))
+        services().endpoints.update(actor, endpoint_id, _posted(found.kind), expected_revision=_revision())
     except (Denied, NotFound):
         raise
     except StaleRevision:
@@ -144,20 +145,20 @@ def _revision() -> int:
     return int(given) if given.isdecimal() and len(given) < 10 else 0
 
 
-def _posted(kind: ChannelKind) -> dict[str, Any]:
+def _posted(kind: ChannelKind) -> EndpointSettings:
     """Return what the form says; ``secret`` None keeps the one that is there."""
     form = request.form
     topics = [line.strip() for line in form.get("topics", "").splitlines()]
     given = form.get("secret", "")
-    return {
-        "name": form.get("name", "").strip(),
-        "address": form.get("address", "").strip(),
-        "secret": "" if form.get("forget") == "true" else given or None,
-        "topics": [topic for topic in topics if topic],
-        "for_notices": form.get("for_notices") == "true",
-        "options": {name: form[name].strip() for name in OPTIONS.get(kind, ()) if form.get(name, "").strip()},
-        "enabled": form.get("enabled") == "true",
-    }
+    return EndpointSettings(
+        name=form.get("name", ""),
+        address=form.get("address", ""),
+        secret="" if form.get("forget") == "true" else given or None,
+        topics=[topic for topic in topics if topic],
+        for_notices=form.get("for_notices") == "true",
+        options={name: form[name].strip() for name in OPTIONS.get(kind, ()) if form.get(name, "").strip()},
+        enabled=form.get("enabled") == "true",
+    )
 
 
 def _values(found: Endpoint) -> dict[str, str]:

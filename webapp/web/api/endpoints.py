@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType, field
 
 from webapp.engine.notifications.model import ChannelKind, Endpoint
 from webapp.engine.numbers import JsonObject
+from webapp.services.endpoints import EndpointSettings
 from webapp.web.api.query import Window
 from webapp.web.api.routing import Call, Reply, Section
 from webapp.web.api.shapes import Body, ListOf, Shape
@@ -77,7 +78,7 @@ def list_endpoints(call: Call[None, Window]) -> Reply:
 )  # fmt: skip
 def create_endpoint(call: Call[EndpointBody, None]) -> Reply:
     """Make an endpoint."""
-    made = call.services.endpoints.create(call.actor, kind=ChannelKind(call.body.kind), **_values(call.body))
+    made = call.services.endpoints.create(call.actor, ChannelKind(call.body.kind), _wanted(call.body))
     return Reply(value=_shape(made), status=201, location=f"{PATH}/{made.id}", revision=made.revision)
 
 
@@ -93,8 +94,8 @@ def get_endpoint(call: Call[None, None], id: str) -> Reply:
 )  # fmt: skip
 def replace_endpoint(call: Call[EndpointContent, None], id: str) -> Reply:
     """Replace what an endpoint says whose revision is the one that was read."""
-    values = _values(call.body)
-    return _told(call.services.endpoints.update(call.actor, id, expected_revision=call.revision_read, **values))
+    wanted = _wanted(call.body)
+    return _told(call.services.endpoints.update(call.actor, id, wanted, expected_revision=call.revision_read))
 
 
 @section.call("DELETE", "/endpoints/<id>", answers={204: None}, refuses=(403, 404, 409, 412), if_match="optional")
@@ -113,17 +114,16 @@ def try_endpoint(call: Call[None, None], id: str) -> Reply:
     return Reply(value=TryOutShape(receipt=tried.receipt, duration_ms=tried.duration_ms))
 
 
-def _values(body: EndpointContent) -> dict[str, Any]:
-    secret = None if body.secret is UNSET else body.secret or ""
-    return {
-        "name": body.name,
-        "address": body.address,
-        "secret": secret,
-        "topics": body.topics,
-        "for_notices": body.for_notices,
-        "options": body.options,
-        "enabled": body.enabled,
-    }
+def _wanted(body: EndpointContent) -> EndpointSettings:
+    return EndpointSettings(
+        name=body.name,
+        address=body.address,
+        secret=None if body.secret is UNSET else body.secret or "",
+        topics=body.topics,
+        for_notices=body.for_notices,
+        options=body.options,
+        enabled=body.enabled,
+    )
 
 
 def _told(found: Endpoint) -> Reply:
