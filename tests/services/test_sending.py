@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.services.outgoing import FAST, Post, State, post
 from tests.support.channels import FakeChannel, HangingChannel, failing
@@ -19,6 +20,7 @@ from webapp.engine.ports.channels import OutgoingMessage, SendingFailed
 from webapp.poller import Threads
 from webapp.services import ServiceSettings
 from webapp.services.delivery_times import wait_after
+from webapp.services.endpoints import EndpointSettings
 from webapp.stores.memory import MemoryStores
 
 
@@ -326,15 +328,15 @@ def test_a_disabled_endpoints_deliveries_wait_until_it_is_on_again(stores: Store
     hook = house.endpoint()
     house.line(hook, "one", "two")
     services = house.house.services.endpoints
-    values = {"name": "hook", "address": hook.address, "topics": ["workflow.*"]}
-    services.update(ADMIN, hook.id, expected_revision=1, enabled=False, **values)
+    on = EndpointSettings(name="hook", address=hook.address, topics=["workflow.*"])
+    services.update(ADMIN, hook.id, structs.replace(on, enabled=False), expected_revision=1)
     for _ in range(3):
         house.send()
         house.pass_time(31)
     found = house.find("one")
     assert (found.state, found.attempts, found.last_error) == (State.PENDING, 0, "deliveries.reason.endpoint_disabled")
     assert (house.attempts("one"), house.channel.asked) == ([], [])
-    services.update(ADMIN, hook.id, expected_revision=2, enabled=True, **values)
+    services.update(ADMIN, hook.id, on, expected_revision=2)
     house.send()
     assert house.taken() == ["one", "two"]
 

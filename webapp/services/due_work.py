@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
@@ -24,6 +23,7 @@ from webapp.engine.ports.partitions import PartitionDatabases, PolledDatabase
 from webapp.engine.ports.queries import DueBookmark
 from webapp.engine.ports.stores import Partition, UnitOfWork
 from webapp.services.agenda import Agenda
+from webapp.services.database_visits import DatabaseVisits, Glance
 from webapp.services.due_groups import DueRunner, Group, Outcome, groups_of, summed
 from webapp.services.due_jobs import Due, Job, Together, Visit, is_slow, joining, name_of
 from webapp.services.follow_ups import FollowUpRunner
@@ -88,6 +88,9 @@ class DueWork:
         self.settings = settings
         self.tenants = tenants
         self.databases = databases
+        self.visits = DatabaseVisits(
+            databases=databases, leases=leases, clock=clock, settings=settings, rows=TURN_ROWS, log=log
+        )
         self.agendas = {lane: Agenda() for lane in Lane}
         self.strangers: dict[Partition, frozenset[Partition]] = {}
         """Partitions with rows in a database they do not belong to, by what opens it."""
@@ -133,61 +136,39 @@ class DueWork:
         log.info("freed %d claims of processes that are gone", freed)
         return freed
 
-    @contextmanager
-    def turn(self, entry: Partition) -> Iterator[None]:
-        """Have no other poller claim while the block does, where the database does not keep them apart itself.
-
-        :raises Unavailable: :raises LockTimeout: it was not to be had.
-        """
-        if not self.settings.polls_in_turns:
-            yield
-            return
-        with self.leases.hold(f"{TURN_ROWS}{entry or ''}"):
-            yield
-
     def visit(self, visit: Visit, stopping: Callable[[], bool]) -> PollReport:
         """Run what is due in a separate database, for a few seconds at most; nothing is raised."""
-        agenda, entry, now = self.agendas[visit.lane], visit.entry, self.clock.now()
-        agenda.begin(entry, now)
-        end = now + timedelta(seconds=self.settings.follow_up_seconds)
-        try:
-            with self.databases.glancing():
-                due, following = self._glance(visit, now)
-            agenda.expect(entry, following)
-            if not due:
-                return PollReport()
-            # There may be more than fits into the time.
-            agenda.expect(entry, now)
-            return _Shift(
+
+        def work(over: Callable[[], bool]) -> PollReport:
+            shift = _Shift(
                 self,
                 (visit.lane,),
                 Alone(),
-                lambda: stopping() or self.clock.now() > end,
+                lambda: stopping() or over(),
                 follow_ups=visit.follow_ups,
                 database=visit.database,
-            ).work()
-        except Unavailable:
-            # It is told once, by who found the database so, and shown on the operations page.
-            log.debug("the database of %s was not polled", entry, exc_info=True)
-        except Exception:
-            log.exception("the database of %s was not polled", entry)
-        return PollReport()
+            )
+            return shift.work()
 
-    def _glance(self, visit: Visit, now: datetime) -> tuple[bool, datetime | None]:
+        agenda, seconds = self.agendas[visit.lane], self.settings.follow_up_seconds
+        done = self.visits.visit(agenda, visit.entry, seconds, lambda now: self._look(visit, now), work)
+        return PollReport() if done is None else done
+
+    def _look(self, visit: Visit, now: datetime) -> Glance:
         """Return whether something is due in a separate database, else when."""
         if visit.lane is Lane.POLLER:
             self.recover(visit.entry)
         without, lanes = self.without(visit.database), (visit.lane,)
 
-        def look(work: UnitOfWork) -> tuple[bool, datetime | None]:
+        def look(work: UnitOfWork) -> Glance:
             if work.bookmarks.any_due(now, lanes, without):
-                return True, None
+                return Glance(True)
             if visit.follow_ups and work.follow_ups.any_due(now, without):
-                return True, None
+                return Glance(True)
             times = [work.bookmarks.next_due(lanes, without)]
             if visit.follow_ups:
                 times.append(work.follow_ups.next_due(without))
-            return False, min((at for at in times if at is not None), default=None)
+            return Glance(False, min((at for at in times if at is not None), default=None))
 
         return self.storage.read(visit.entry, look)
 
@@ -423,7 +404,7 @@ class _Shift:
                 found += work.bookmarks.claim_due(now, size - len(found), token, until, lanes, without)
             return found
 
-        with self._work.turn(self._entry):
+        with self._work.visits.turn(self._entry):
             found = storage.write(self._entry, claim)
         due = self._own(found)
         counts = Counter(one.tenant_id for one in due)
@@ -443,7 +424,7 @@ class _Shift:
                 raise _Strangers(strange)
             return found
 
-        with self._work.turn(self._entry):
+        with self._work.visits.turn(self._entry):
             try:
                 return storage.write(self._entry, claim)
             except _Strangers as met:

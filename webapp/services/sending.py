@@ -9,21 +9,21 @@ is away keeps nobody waiting.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 
 import msgspec
 
 from webapp.accounts.tenants import TenantDirectory
 from webapp.engine.clock import Clock
-from webapp.engine.errors import Unavailable
 from webapp.engine.notifications.model import DeliveryState
 from webapp.engine.ports.locks import Leases
 from webapp.engine.ports.partitions import PartitionDatabases, PolledDatabase
 from webapp.engine.ports.stores import Partition, UnitOfWork
 from webapp.services.agenda import Agenda
 from webapp.services.attempts import Attempts
+from webapp.services.database_visits import DatabaseVisits, Glance
 from webapp.services.deliveries import SENT_HOURS
 from webapp.services.due_work import Alone, Crew
 from webapp.services.fan_out import FanOut
@@ -74,6 +74,9 @@ class SendingService:
         self.clock = clock
         self.settings = settings
         self._tenants = tenants
+        self._visits = DatabaseVisits(
+            databases=databases, leases=leases, clock=clock, settings=settings, rows=TURN_ROWS, log=log
+        )
         self._agenda = Agenda()
         self._wake: Callable[[], None] = lambda: None
 
@@ -123,47 +126,30 @@ class SendingService:
         """Return the partitions whose rows in a database wait: those that are not served, or not by this database."""
         return asked(self._tenants.disabled) | database.without
 
-    @contextmanager
-    def turn(self, entry: Partition) -> Iterator[None]:
+    def turn(self, entry: Partition) -> AbstractContextManager[None]:
         """Have no other sender claim while the block does, where the database does not keep them apart itself."""
-        if not self.settings.polls_in_turns:
-            yield
-            return
-        with self.leases.hold(f"{TURN_ROWS}{entry or ''}"):
-            yield
+        return self._visits.turn(entry)
 
     def visit(self, database: PolledDatabase, stopping: Callable[[], bool]) -> SendReport:
         """Send what is due in a separate database, for some seconds at most; nothing is raised."""
-        entry, now = database.entry or "", self.clock.now()
-        self._agenda.begin(entry, now)
-        end = now + timedelta(seconds=VISIT_SECONDS)
-        try:
-            with self.databases.glancing():
-                self.release_dead(entry)
-                there_is, following = self._glance(database, now)
-            self._agenda.expect(entry, following)
-            if not there_is:
-                return SendReport()
-            # There may be more than fits into the time.
-            self._agenda.expect(entry, now)
-            return Pass(self, Alone(), lambda: stopping() or self.clock.now() > end, database).work()
-        except Unavailable:
-            # It is told once, by who found the database so, and shown on the operations page.
-            log.debug("nothing was sent for the database of %s", entry, exc_info=True)
-        except Exception:
-            log.exception("nothing was sent for the database of %s", entry)
-        return SendReport()
 
-    def _glance(self, database: PolledDatabase, now: datetime) -> tuple[bool, datetime | None]:
-        without = self.without(database)
-        return self.storage.read(database.entry, lambda work: _look(work, now, without))
+        def work(over: Callable[[], bool]) -> SendReport:
+            return Pass(self, Alone(), lambda: stopping() or over(), database).work()
+
+        def look(now: datetime) -> Glance:
+            self.release_dead(database.entry)
+            without = self.without(database)
+            return self.storage.read(database.entry, lambda unit: _look(unit, now, without))
+
+        done = self._visits.visit(self._agenda, database.entry or "", VISIT_SECONDS, look, work)
+        return SendReport() if done is None else done
 
 
-def _look(work: UnitOfWork, now: datetime, without: Collection[Partition]) -> tuple[bool, datetime | None]:
+def _look(work: UnitOfWork, now: datetime, without: Collection[Partition]) -> Glance:
     """Return whether there is something to hand on or send, else when."""
     if work.outbox.waiting(1, without) or work.deliveries.any_due(now, without):
-        return True, None
-    return False, work.deliveries.next_due(without)
+        return Glance(True)
+    return Glance(False, work.deliveries.next_due(without))
 
 
 __all__ = ["SendReport", "SendingService", "SendingState"]
