@@ -29,7 +29,7 @@ from webapp.engine.notifications.model import ChannelKind, Endpoint
 from webapp.engine.ports.channels import OutgoingMessage
 from webapp.engine.ports.stores import StoreFailure
 from webapp.services import ServiceSettings
-from webapp.services.endpoints import EndpointService
+from webapp.services.endpoints import EndpointService, EndpointSettings
 
 SECRET = "a secret nobody may see"
 ADDRESS = "https://erp.example.org/in?key=t0ken"
@@ -61,11 +61,13 @@ class House:
         return self.house.services.endpoints
 
     def make(self, by: Actor = ADMIN, **more: Any) -> Endpoint:
-        return self.service.create(by, **{"kind": ChannelKind.WEBHOOK, **VALUES, **more})
+        kind = more.pop("kind", ChannelKind.WEBHOOK)
+        return self.service.create(by, kind, EndpointSettings(**{**VALUES, **more}))
 
     def update(self, made: Endpoint, by: Actor = ADMIN, **more: Any) -> Endpoint:
         values = {name: VALUES[name] for name in VALUES if name != "secret"}
-        return self.service.update(by, made.id, **{"expected_revision": made.revision, **values, **more})
+        revision = more.pop("expected_revision", made.revision)
+        return self.service.update(by, made.id, EndpointSettings(**{**values, **more}), expected_revision=revision)
 
     def sent(self, endpoint_id: str, by: Actor = ADMIN) -> OutgoingMessage:
         """Return the test message as the channel gets it."""
