@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.stores.records import delivery, notice
 from tests.support.engine import ADMIN, Installation, install
 from tests.support.flows import END, START, flow, node
@@ -59,6 +61,28 @@ def test_housekeeping_forgets_notices_after_400_days_and_what_was_sent_after_90(
     for days, left in ((90, (1, 2)), (310, (1, 1)), (1, (0, 1))):
         clock.advance(days * day)
         assert kept() == [left] * 2
+
+
+@pytest.mark.parametrize(("days", "kept"), [(0, True), (3, False), (0.5, False)])
+def test_settled_deliveries_are_kept_as_long_as_the_setting_says_or_for_ever(
+    stores: StoreSet, days: float, kept: bool
+) -> None:
+    house = install(stores, settings=ServiceSettings(delivery_retention_days=days))
+    then = house.store_set.clock.now()
+    with stores.stores.writing(None) as work:
+        work.deliveries.insert(None, [delivery(name, line=name, next_attempt_at=then) for name in ("done", "open")])
+        work.deliveries.drop(None, ["done"], then)
+
+    def left() -> set[str]:
+        house.services.housekeeping.housekeep()
+        with stores.stores.reading(None) as work:
+            return {one.id for one in work.deliveries.list(None, DeliveryQuery()).items}
+
+    stores.clock.advance(days * 24 * 3600 - 1 if days else 100_000 * 24 * 3600)
+    assert left() == {"done", "open"}
+    stores.clock.advance(2)
+    # What is not settled is never forgotten, however old.
+    assert left() == ({"done", "open"} if kept else {"open"})
 
 
 def test_retention_purges_what_ended_long_enough_ago(stores: StoreSet) -> None:
