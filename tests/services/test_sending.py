@@ -13,7 +13,7 @@ from msgspec import structs
 from tests.services.outgoing import FAST, Post, State, post
 from tests.support.channels import FakeChannel, HangingChannel, failing
 from tests.support.engine import ADMIN, actor
-from tests.support.stores import StoreSet
+from tests.support.stores import StoreSet, on_databases
 from webapp.engine.errors import OperationCancelled
 from webapp.engine.notifications.model import AttemptOutcome, ChannelKind, DeliveryContent
 from webapp.engine.ports.channels import OutgoingMessage, SendingFailed
@@ -22,6 +22,7 @@ from webapp.services import ServiceSettings
 from webapp.services.delivery_times import wait_after
 from webapp.services.endpoints import EndpointSettings
 from webapp.stores.memory import MemoryStores
+from webapp.stores.sql import delivery_claims
 
 
 def test_what_is_due_goes_out_once_and_is_accounted_for(stores: StoreSet) -> None:
@@ -175,6 +176,22 @@ def test_a_dead_one_stops_its_own_instances_line_until_somebody_decides(stores: 
     house.send()
     assert [one for one in house.taken() if one[0] == "a"] == ["a2"]
     assert [one for one in house.taken() if one[0] == "c"] == ["c1", "c2"]
+
+
+@on_databases
+def test_what_may_go_is_found_behind_thousands_that_wait(stores: StoreSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_claims, "MOST_PUT_ASIDE", 500)
+    house = post(stores)
+    hook = house.endpoint()
+    house.channel.answer = failing("HTTP 410", permanent=True)
+    house.line(hook, "dead")
+    assert house.send().dead == 1
+    house.channel.answer = broken_for()
+    house.put(*(house.delivery(f"w{number:04}", hook, sequence=number + 1) for number in range(2_000)))
+    house.pass_time(1)
+    house.line(hook, "other", instance_id="i2")
+    assert house.send().sent == 1
+    assert house.taken() == ["other"]
 
 
 def test_several_threads_keep_the_order_of_every_line(stores: StoreSet) -> None:

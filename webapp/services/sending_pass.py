@@ -29,6 +29,9 @@ log = logging.getLogger("waypost.deliveries")
 
 CLAIMED_AT_ONCE = 20
 MOST_IN_A_BUNDLE = 5_000
+EMPTY_CLAIMS = 10
+"""How many claims in a row may find only what waits for others, until the pass leaves it to the next one."""
+
 WAITING_SECONDS = 60.0
 """How long what is claimed may wait for a free thread before it is given back."""
 
@@ -147,17 +150,30 @@ class Pass:
             return False
 
     def _claim(self) -> bool:
+        """Claim; a claim that has put aside thousands that wait, and has come to none that does not, is made again."""
+        for _ in range(EMPTY_CLAIMS):
+            found = self._claimed()
+            if found is None:
+                return False
+            if found:
+                return bool(self._take_over(found))
+        return False
+
+    def _claimed(self) -> Sequence[Delivery] | None:
+        """Make one claim; None: nothing is due."""
         sender, now, without = self._sender, self._sender.clock.now(), self._without()
         storage, entry, token = sender.storage, self._entry, self._token
         # Most looks find nothing: they must not take the write lock that SQLite has but one of.
         if not storage.read(entry, lambda work: work.deliveries.any_due(now, without)):
-            return False
+            return None
         until = now + timedelta(seconds=sender.settings.delivery_timeout_seconds + 2 * WAITING_SECONDS)
         with sender.turn(entry):
-            found = storage.write(entry, lambda work: _with_their_bundles(work.deliveries, now, token, until, without))
-        own = self._own(found)
+            return storage.write(entry, lambda work: _with_their_bundles(work.deliveries, now, token, until, without))
+
+    def _take_over(self, found: Sequence[Delivery]) -> Sequence[Delivery]:
+        own, now = self._own(found), self._sender.clock.now()
         self._waiting.extend((parcel, now) for parcel in _parcels(own))
-        return bool(own)
+        return own
 
     def _own(self, found: Sequence[Delivery]) -> list[Delivery]:
         """Return what belongs to this database, and give back for good what belongs to another."""
