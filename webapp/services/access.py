@@ -9,6 +9,9 @@ from webapp.engine.errors import DENIED_ACTOR, DENIED_PERMISSION, NOTFOUND_INSTA
 from webapp.engine.instances.model import WorkflowInstance
 from webapp.engine.ports.stores import UnitOfWork
 
+NOT_FOUND = "REQUEST_NOTFOUND_001"
+"""The code for what is neither definition, instance nor task: its text says what is not there."""
+
 
 def require(actor: Actor, permission: str) -> None:
     """Refuse a call whose actor lacks the permission."""

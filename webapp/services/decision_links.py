@@ -19,6 +19,7 @@ from webapp.engine.clock import Clock
 from webapp.engine.errors import DENIED_ACTOR, Conflict, Denied, NotFound, WorkflowError
 from webapp.engine.notifications.model import Delivery, Notice
 from webapp.engine.ports.stores import UnitOfWork
+from webapp.services.access import NOT_FOUND
 from webapp.services.storage import Storage
 
 PATH: Final = "/d/"
@@ -67,7 +68,7 @@ class DecisionLinks:
         """
         subject, expired = self._read(token)
         if subject is None:
-            raise NotFound("services.link.invalid")
+            raise NotFound("services.link.invalid", code=NOT_FOUND)
         if (subject.partition, subject.recipient_id) != (actor.partition, actor.name):
             raise Denied("services.link.not_yours", code=DENIED_ACTOR)
         if expired:
@@ -81,7 +82,7 @@ class DecisionLinks:
         partition, now = subject.partition, self._clock.now()
         notice = work.notices.find(partition, subject.notice_id)
         if notice is None or (notice.recipient_id, notice.task_id) != (subject.recipient_id, subject.task_id):
-            return NotFound("services.link.gone")
+            return NotFound("services.link.gone", code=NOT_FOUND)
         if work.bookmarks.find(partition, subject.task_id) is None:
             work.notices.mark_task_read(partition, subject.recipient_id, subject.task_id, now)
             return _refused("services.link.over", subject)

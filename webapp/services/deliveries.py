@@ -16,7 +16,7 @@ from webapp.engine.notifications.model import Delivery, DeliveryAttempt, Deliver
 from webapp.engine.ports.notices import DeliveryQuery, DeliveryStore
 from webapp.engine.ports.queries import Page, check_page
 from webapp.engine.ports.stores import Partition, UnitOfWork
-from webapp.services.access import require
+from webapp.services.access import NOT_FOUND, require
 from webapp.services.masking import masked_handle
 from webapp.services.storage import Storage
 
@@ -53,7 +53,7 @@ class DeliveryService:
 
         found, attempts = self._storage.read(actor.partition, ask)
         if found is None:
-            raise NotFound("services.delivery.not_found", params={"id": delivery_id})
+            raise NotFound("services.delivery.not_found", code=NOT_FOUND, params={"id": delivery_id})
         return _shown(found), attempts
 
     def counts(self, actor: Actor) -> dict[str, int]:

@@ -33,7 +33,7 @@ from webapp.engine.ports.notices import EndpointStore
 from webapp.engine.ports.stores import DuplicateRecord, Partition, RevisionConflict
 from webapp.messages.catalog import Catalog
 from webapp.services import delivery_reasons as reasons
-from webapp.services.access import require
+from webapp.services.access import NOT_FOUND, require
 from webapp.services.delivery_times import AttemptTime
 from webapp.services.endpoint_copy import EMAIL, EndpointCopy, built_in_email
 from webapp.services.endpoint_secrets import SECRET
@@ -220,7 +220,7 @@ class EndpointService:
             return built_in_email(actor.partition)
         found = asked(lambda: self._endpoints.endpoint(actor.partition, endpoint_id))
         if found is None:
-            raise NotFound("services.endpoint.not_found", params={"id": endpoint_id})
+            raise NotFound("services.endpoint.not_found", code=NOT_FOUND, params={"id": endpoint_id})
         return found
 
     def _is_ready(self, kind: ChannelKind) -> bool:

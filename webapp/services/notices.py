@@ -12,12 +12,11 @@ from webapp.engine.notifications.model import Notice
 from webapp.engine.ports.notices import NoticeQuery
 from webapp.engine.ports.queries import Page, check_page
 from webapp.engine.ports.stores import UnitOfWork
+from webapp.services.access import NOT_FOUND
 from webapp.services.storage import Storage
 
 MAX_MARKED = 1_000
 """Notices marked in one call."""
-
-NOT_FOUND = "REQUEST_NOTFOUND_001"
 
 
 class NoticeService:

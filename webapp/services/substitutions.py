@@ -10,14 +10,13 @@ from webapp.accounts.permissions import ADMIN_USERS
 from webapp.accounts.ports import AccountStore
 from webapp.engine.clock import Clock, IdSource
 from webapp.engine.errors import InputInvalid, NotFound, Problem
-from webapp.services.access import require
+from webapp.services.access import NOT_FOUND, require
 from webapp.services.directory import AccountDirectory
 from webapp.services.storage import answered, asked
 from webapp.services.texts import require_text
 
 MAX_NAME = 128
 MAX_DEFINITIONS = 100
-NOT_FOUND = "REQUEST_NOTFOUND_001"
 
 
 class SubstitutionService:
