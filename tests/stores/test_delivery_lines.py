@@ -15,7 +15,7 @@ from tests.stores.test_upkeep_plans import statements_of
 from tests.support.stores import StoreSet, on_every_database, on_servers
 from webapp.engine.notifications.model import Delivery
 from webapp.engine.ports.stores import UnitOfWork
-from webapp.stores.sql.delivery_claims import LOOKED_THROUGH
+from webapp.stores.sql.delivery_claims import LOOKED_THROUGH, MOST_PUT_ASIDE
 from webapp.stores.sql.tables import PLATFORM_SET
 
 TABLE = PLATFORM_SET.deliveries
@@ -47,8 +47,11 @@ def test_twenty_thousand_that_wait_are_met_once(stores: StoreSet) -> None:
     assert claimed(stores, limit=20) == ["d00000"]
     # One claim went through some of them only, and took those out of the way of the next.
     assert 20_001 - due(stores) in range(LOOKED_THROUGH, 3 * LOOKED_THROUGH)
-    assert claimed(stores, limit=20) == []
-    assert due(stores) == 1
+    claims = 0
+    while due(stores) > 1:
+        assert claimed(stores, limit=20) == []
+        claims += 1
+    assert claims == -(-(20_000 - LOOKED_THROUGH) // MOST_PUT_ASIDE)
     asked = statements_of(stores, lambda work: work.deliveries.claim_due(T0, 20, "host:1", at(60)))
     assert len([one for one in asked if "open_line" in one[0]]) == 0
     assert settle(stores, "d00000", State.SENT)

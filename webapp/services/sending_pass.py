@@ -29,7 +29,7 @@ log = logging.getLogger("waypost.deliveries")
 
 CLAIMED_AT_ONCE = 20
 MOST_IN_A_BUNDLE = 5_000
-EMPTY_CLAIMS = 10
+EMPTY_CLAIMS = 20
 """How many claims in a row may find only what waits for others, until the pass leaves it to the next one."""
 
 WAITING_SECONDS = 60.0

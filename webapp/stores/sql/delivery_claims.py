@@ -41,7 +41,7 @@ _CLAIM = ("id", "tenant_id", "sequence", "due_at", "attempts", "attempted_at", "
 LOOKED_THROUGH = 1_000
 """How many due rows one look, or one statement of a claim, goes through."""
 
-MOST_PUT_ASIDE = 20_000
+MOST_PUT_ASIDE = 5_000
 """How many waiting rows one claim puts aside before it gives up finding one that does not wait."""
 
 _READ = (*_CLAIM, "state", "next_attempt_at", "receipt", "last_error", "ended_at", "document")
