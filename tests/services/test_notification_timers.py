@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from tests.services.notified import Refusing, begin, emma, notices, staffed, told
+import pytest
+
+from tests.services.crashing import CrashingStores, Killed, Moment
+from tests.services.notified import Refusing, begin, deliveries, emma, notices, staffed, told
+from tests.support.channels import FakeChannel
+from tests.support.engine import install
 from tests.support.flows import END, START, flow, node
 from tests.support.stores import StoreSet
+from webapp.engine.errors import Unavailable
 from webapp.engine.instances.bookmarks import BookmarkKind
-from webapp.engine.notifications.model import (
-    EventType,
-)
+from webapp.engine.notifications.model import ChannelKind, EventType
 from webapp.engine.ports.stores import StoreFailure, Stores, UnitOfWork
 
 REMINDING = flow(
@@ -31,6 +35,23 @@ REMINDING = flow(
         END,
     ],
 )
+
+ONCE = flow(
+    "approval",
+    [
+        START,
+        node(
+            "ask",
+            "UserTask",
+            {"Assignees": ["u1"], "RemindAfterSeconds": 60},
+            timeout_seconds=60,
+            timeout_action="Escalate",
+            timeout_target=["u2"],
+        ),
+        END,
+    ],
+)
+"""Reminds and escalates at the same moment, and no more."""
 
 
 def test_reminders_due_dates_and_escalations_are_told_by_the_job(stores: StoreSet) -> None:
@@ -86,6 +107,36 @@ def test_a_reminder_and_its_mark_are_one_transaction(stores: StoreSet) -> None:
     house.services.housekeeping.run_timers()
     assert told(house, "u1").count("TaskReminder") == 1
     assert armed() == [1]
+
+
+@pytest.mark.parametrize("moment", Moment)
+def test_a_job_that_dies_in_any_write_reminds_and_escalates_once(stores: StoreSet, moment: Moment) -> None:
+    """Each write of the job is struck in turn, the claim's included; another process does what is left."""
+    crashing = CrashingStores(stores.stores)
+    mail = [FakeChannel(kind=ChannelKind.EMAIL)]
+    house = install(stores, channels=mail)
+    dying = install(replace(stores, stores=crashing), channels=mail)  # type: ignore[arg-type]
+    for name in ("u1", "u2"):
+        house.account(name, email=f"{name}@example.org")
+    house.publish(ONCE)
+    struck, going = 0, True
+    while going:
+        house.start("approval")
+        stores.clock.advance(60)
+        crashing.plan(moment, struck + 1)
+        with suppress(Killed, Unavailable):
+            dying.services.housekeeping.run_timers()
+        going, crashing.dead = crashing.writes > struck, False
+        struck += going
+        stores.clock.advance(3_600)
+        house.services.housekeeping.run_timers()
+        rounds = struck + (not going)
+        for event, who in ((EventType.TASK_REMINDER, "u1"), (EventType.TASK_ESCALATED, "u2")):
+            assert told(house, who).count(event) == rounds, (event, struck)
+            mails = [one for one in deliveries(house) if one.recipient_id == who and one.notice_id]
+            subjects = [one.content.title for one in mails]
+            assert len(mails) == len(told(house, who)) == len({one.notice_id for one in mails}), subjects
+    assert struck >= 2
 
 
 def test_what_is_due_together_is_told_for_each_instance(stores: StoreSet) -> None:
