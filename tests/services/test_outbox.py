@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,14 +10,18 @@ from dataclasses import replace
 import pytest
 
 from tests.services.stores_that_fail import FailingStores, gone
+from tests.support.channels import FakeChannel
 from tests.support.engine import ADMIN, Installation, actor, install
 from tests.support.flows import END, START, flow, node
 from tests.support.stores import StoreSet
+from webapp.accounts.permissions import ADMINISTRATOR
+from webapp.channels.envelopes import envelope
 from webapp.engine.errors import Unavailable
 from webapp.engine.instances.journal import OutboxEntry
 from webapp.engine.ports.messaging import TopicPatterns
 from webapp.engine.runtime.jumping import Jump
 from webapp.engine.runtime.migration import Migration
+from webapp.services.endpoints import EndpointSettings
 
 APPROVAL = flow("approval", [START, node("ask", "UserTask", {"Assignees": ["u1"]}), END])
 WAIT_AND_APPROVE = [
@@ -213,3 +218,18 @@ def test_what_people_and_operators_do_stands_in_its_order(stores: StoreSet) -> N
         "instance.canceled",
     ]  # fmt: skip
     assert [entry.data for entry in outbox(house)] == [event.data for event in house.publisher.events]
+
+
+def test_an_endpoint_hears_of_its_own_partition_only_and_tells_its_tenant(stores: StoreSet) -> None:
+    channel = FakeChannel()
+    house = install(stores, channels=[channel])
+    others = actor("ada", ADMINISTRATOR, partition="t1")
+    wanted = EndpointSettings(name="hook", address="https://example.org/in", topics=["workflow.instance.started"])
+    for by in (ADMIN, others):
+        house.services.endpoints.create(by, channel.kind, wanted)
+    house.publish(APPROVAL, by=others)
+    started = house.start("approval", by=others)
+    assert house.services.sending.send_due().sent == 1
+    (message,) = channel.taken
+    # What programs get as tenantId is the endpoint's: it cannot be another than the instance's.
+    assert (message.instance_id, json.loads(envelope(message))["tenantId"]) == (started.id, "t1")
