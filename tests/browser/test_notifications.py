@@ -224,8 +224,10 @@ def test_an_endpoint_is_made_tried_out_and_its_dead_letter_settled(visitors: Vis
     visitor.check_accessibility()
     start_leave(visitors, "Told to nobody")
     page.get_by_role("link", name="Its deliveries").press("Enter")
-    for _ in range(20):
-        if page.locator("tbody tr").count():
+    settling = page.get_by_role("button", name="Mark as settled")
+    for _ in range(60):
+        # While it is being sent nothing can be done with it.
+        if settling.count():
             break
         page.wait_for_timeout(500)
         page.get_by_role("link", name="Reload").press("Enter")
@@ -233,7 +235,7 @@ def test_an_endpoint_is_made_tried_out_and_its_dead_letter_settled(visitors: Vis
     page.keyboard.press("j")
     page.keyboard.press("x")
     expect(page.locator("[data-selected]")).to_have_text("1")
-    page.get_by_role("button", name="Mark as settled").press("Enter")
+    settling.press("Enter")
     expect(page.locator(".toast").first).to_be_visible()
     page.locator("a.main-link").first.press("Enter")
     expect(page.get_by_role("heading", name="Attempts")).to_be_visible()

@@ -29,7 +29,7 @@ def test_a_database_that_is_away_is_seen_by_the_keyboard_on_any_screen(visitors:
     page.get_by_role("link", name="Operations").press("Enter")
     expect(page).to_have_url(re.compile("/admin/operations$"))
     row = page.get_by_role("row", name=tenant)
-    for _ in range(20):
+    for _ in range(80):
         # The poller learns of the tenant within five seconds, and looks into its database then.
         if row.get_by_text("Unreachable").count():
             break

@@ -82,7 +82,7 @@ def test_who_was_slower_is_told_and_keeps_the_words(visitors: VisitorFactory) ->
         open_inbox(visitor.page, "Contested")
         expect(visitor.page.locator("#task")).to_contain_text("Contested")
     fast.page.keyboard.press("a")
-    expect(fast.page.locator(".toast.completed")).to_be_visible()
+    expect(fast.page.locator(".toast.completed").first).to_be_visible()
     slow.page.locator("#comment").fill("Far too long")
     slow.page.locator(".decide button[value=rejected]").click()
     expect(slow.page.locator(".banner")).to_contain_text("Nothing was sent from you")

@@ -22,6 +22,13 @@ def watch_policy(context: BrowserContext) -> None:
     context.add_init_script(_WATCH_POLICY)
 
 
+GIVEN_UP = ("htmx:sendAbort", "htmx:afterRequest")
+"""What htmx writes down of a request that a newer one, or the end of the page, has taken the place of.
+
+One that failed is written down as ``htmx:sendError`` or ``htmx:responseError`` besides.
+"""
+
+
 class Visitor:
     """One page in a browser context."""
 
@@ -62,6 +69,8 @@ class Visitor:
             return
         # The browser and htmx both write down an answer that the page handled.
         said = ("status of {}", "Status Error Code {}")
+        if message.text.startswith(GIVEN_UP):
+            return
         if any(words.format(status) in message.text for words in said for status in self.expected_statuses):
             return
         self.complaints.append(f"console at {self.page.url}: {message.text} ({message.location.get('url', '')})")
