@@ -68,7 +68,7 @@ $(VENV)/stamp-bytecode: $(VENV)/stamp-python
 	@touch $@
 
 test-python: $(VENV)/stamp-bytecode
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not bench" $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadscope -m "not bench" $(ARGS)
 
 test-frontend: node_modules/stamp-npm
 	npm test --silent

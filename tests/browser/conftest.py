@@ -13,9 +13,6 @@ from tests.browser.visitor import Visitor
 from tests.browser.windows import Windows
 from tests.support.server import ServerProcess
 
-DRAWING = ("test_activities", "test_designer", "test_listeners")
-"""The modules whose journeys draw: half of the time of all."""
-
 # As long as a visitor waits for anything else: five seconds are short on a busy machine.
 expect.set_options(timeout=15_000)
 
@@ -31,12 +28,10 @@ FLAGS = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder, and keep those that share a server in one worker: two servers in all."""
+    """Mark every test of this folder."""
     for item in items:
         if "tests/browser/" in item.nodeid:
             item.add_marker(pytest.mark.browser)
-            drawn = any(f"/{module}.py" in item.nodeid for module in DRAWING)
-            item.add_marker(pytest.mark.xdist_group("browser-drawing" if drawn else "browser"))
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.postgresql,
     pytest.mark.timeout(300),
-    pytest.mark.xdist_group("faults-restarts"),
 ]
 
 ASK = node("ask", "UserTask", {"Assignees": ["manager"], "AllowedOutcomes": ["approved"]})

@@ -13,7 +13,7 @@ import pytest
 from tests.faults.nodes import ANSWER_SECONDS, Answer, Installation, installed, wait_until
 from tests.support.flows import END, START, flow, node
 
-pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("faults-disk")]
+pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(300)]
 
 MEGABYTES = 6
 ASK = node("ask", "UserTask", {"Assignees": ["manager"], "AllowedOutcomes": ["approved"]})

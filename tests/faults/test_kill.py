@@ -74,8 +74,8 @@ class Site:
 
 
 KINDS = [
-    pytest.param("sqlite", marks=pytest.mark.xdist_group("faults-sqlite")),
-    pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.xdist_group("faults-postgresql")]),
+    "sqlite",
+    pytest.param("postgresql", marks=pytest.mark.postgresql),
 ]
 
 

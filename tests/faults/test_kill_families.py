@@ -26,8 +26,8 @@ DONE_WITHIN = 90.0
 ACCOUNTS = ("admin", "employee", "operator", "worker")
 
 KINDS = [
-    pytest.param("sqlite", marks=pytest.mark.xdist_group("faults-sqlite")),
-    pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.xdist_group("faults-postgresql")]),
+    "sqlite",
+    pytest.param("postgresql", marks=pytest.mark.postgresql),
 ]
 
 

@@ -16,8 +16,8 @@ from tests.faults.test_two_nodes import ELSEWHERE
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(300)]
 
 KINDS = [
-    pytest.param("sqlite", marks=pytest.mark.xdist_group("faults-sending-sqlite")),
-    pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.xdist_group("faults-sending-postgresql")]),
+    "sqlite",
+    pytest.param("postgresql", marks=pytest.mark.postgresql),
 ]
 
 

@@ -46,8 +46,8 @@ while True:
 
 @pytest.fixture(
     params=[
-        pytest.param("sqlite", marks=pytest.mark.xdist_group("faults-sqlite")),
-        pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.xdist_group("faults-postgresql")]),
+        "sqlite",
+        pytest.param("postgresql", marks=pytest.mark.postgresql),
     ]
 )
 def environ(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:

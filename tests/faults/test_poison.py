@@ -14,7 +14,7 @@ import pytest
 from tests.faults.nodes import Installation, installed, wait_until
 from tests.support.flows import END, START, flow, node
 
-pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group("faults-poison")]
+pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(300)]
 
 GOOD = 1000
 COUNT = node("count", "SetVariable", {"Expressions": {"n": "n + 1"}})

@@ -42,7 +42,6 @@ def assert_all_came_once_in_order(taken: list[dict[str, Any]], instances: set[st
     assert all(places == sorted(places) for places in by_instance(taken).values())
 
 
-@pytest.mark.xdist_group("faults-away-sqlite")
 def test_a_receiver_that_is_away_or_refuses_gets_everything_in_the_end(tmp_path: Path) -> None:
     with post_office("sqlite", tmp_path, mail=False) as post:
         receiver = post.receiver
@@ -66,7 +65,6 @@ def test_a_receiver_that_is_away_or_refuses_gets_everything_in_the_end(tmp_path:
 
 
 @pytest.mark.postgresql
-@pytest.mark.xdist_group("faults-away-postgresql")
 def test_a_broker_and_a_mail_server_that_are_away_get_everything_in_the_end(tmp_path: Path) -> None:
     with Proxy(ChannelKind.AMQP) as broker, post_office("postgresql", tmp_path) as post:
         post.endpoint("amqp", broker.url, options=broker.options)

@@ -27,7 +27,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.postgresql,
     pytest.mark.timeout(300),
-    pytest.mark.xdist_group("faults-tenants"),
 ]
 
 TENANTS = ("north", "south", "east")

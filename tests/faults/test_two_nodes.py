@@ -46,8 +46,8 @@ GATED_PATH = [(name, "Completed") for name in ("start", "ask", "gate", "count", 
 CONFLICT = "WORKFLOW_CONFLICT_003"
 
 KINDS = [
-    pytest.param("sqlite", marks=pytest.mark.xdist_group("faults-nodes-sqlite")),
-    pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.xdist_group("faults-nodes-postgresql")]),
+    "sqlite",
+    pytest.param("postgresql", marks=pytest.mark.postgresql),
 ]
 
 
