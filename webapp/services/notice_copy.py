@@ -37,7 +37,7 @@ class _Copy(msgspec.Struct, frozen=True):
 
 
 class NoticeCopy:
-    """What the dispatcher knows without asking; *endpoints* and *built_in* answer from memory, too."""
+    """What the dispatcher knows without asking; *endpoints*, which the outbox keeps fresh, and *built_in* do so too."""
 
     def __init__(
         self,
@@ -55,7 +55,6 @@ class NoticeCopy:
     def refresh(self) -> None:
         """Read again if the copy is too old; a failure keeps the copy that is there."""
         self._copy.refresh()
-        self._endpoints.refresh()
 
     def forget(self) -> None:
         """Make the next refresh read again: something was changed in this process."""
